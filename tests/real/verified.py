@@ -18,7 +18,6 @@ from pathlib import Path
 import onnx
 from backedge.convert import convert
 from backedge.passes.errors import BackedgeError, Unsupported
-from trust.zygote import Zygote, preload
 
 from .models import MODELS
 from .sklearn_models import cases, exported
@@ -75,9 +74,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = [part for part in given.parts if part in SOURCES] or list(SOURCES)
     parts = [part for part in given.parts if part not in SOURCES]
     counts: dict[str, Counter[str]] = {name: Counter() for name in given.to.split(",")}
-    preload()
-    zygote = Zygote()
-    zygote.install()
     with tempfile.TemporaryDirectory() as scratch:
         for name in names:
             for place, (model, path) in enumerate(SOURCES[name](Path(scratch))):
@@ -89,7 +85,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     word, why = verdict(path, Path(scratch, f"target.{suffix}"), opset, given.trials)
                     counts[target][word] += 1
                     print(f"{model:40} {target:4} {word:12} {time.monotonic() - start:6.1f} s  {why[:300]}", flush=True)
-    zygote.close()
     for target, found in counts.items():
         print(f"{target:4} {', '.join(f'{count} {word}' for word, count in sorted(found.items()))}")
 

@@ -23,7 +23,7 @@ import time
 import traceback
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -38,11 +38,11 @@ from .faults import KINDS, mutate
 from .feeds import PLAIN, feeds
 from .judge import Judgement, Original, in_child, judge
 from .random_models import make
-from .zygote import Zygote, preload
 
 HARD = 0.1
 PAIR_SECONDS = 120.0
 
+SUFFIXES = {"opset": ".onnx", "ir": ".xml", "hlo": ".hlo", "mdf": ".json"}
 FAULT, APART, EQUAL, CONVERTED = "fault", "maybe rounding", "equal", "converted"
 
 
@@ -247,7 +247,7 @@ def of_cases(seed: int, options: Options, log: Counter[str]) -> Iterator[Pair]:
 # verifying -------------------------------------------------------------------------------------------
 
 
-def verified(pair: Pair, trials: int, zygote: Zygote, folder: Path) -> Result:
+def verified(pair: Pair, trials: int, folder: Path) -> Result:
     """What `verify` says of a pair, in a process of its own; whatever goes wrong there is a verdict of its own."""
     a, b = folder / "a.onnx", folder / "b.onnx"
     for file in folder.iterdir():
@@ -257,7 +257,7 @@ def verified(pair: Pair, trials: int, zygote: Zygote, folder: Path) -> Result:
         onnx.save(pair.b, b)
     started = time.monotonic()
     try:
-        [(verdict, reasons)] = in_child(lambda: _verify(a, b, pair.target, trials, zygote), PAIR_SECONDS)
+        [(verdict, reasons)] = in_child(lambda: _verify(a, b, pair.target, trials), PAIR_SECONDS)
     except ChildProcessError as error:
         verdict, reasons = ("timeout" if error.args[0] == "hang" else "crash"), [str(error)]
     except ValueError:
@@ -266,9 +266,21 @@ def verified(pair: Pair, trials: int, zygote: Zygote, folder: Path) -> Result:
     return Result(pair.group, pair.kind, pair.model, pair.share, pair.units, verdict, reasons[:4], seconds)
 
 
-def _verify(a: Path, b: Path, target: str, trials: int, zygote: Zygote) -> Iterator[tuple[str, list[str]]]:
+def start_servers(targets: Iterable[str]) -> None:
+    """Let the processes from which sessions are forked import the runtimes, once for all verifications; a verification
+    itself is forked from this process."""
+    from backedge.convert import conversion, verification  # noqa: F401  what a verification needs itself
+    from backedge.runtime.oracles.forks import warm_up
+
+    a = Path("a.onnx")
+    for suffix in dict.fromkeys([".onnx", *(SUFFIXES[target.partition(":")[0]] for target in targets)]):
+        verification.start_runtimes((a, Path(f"b{suffix}")), (None, None))
+    for module in ("reading", "reference_session", "openvino_session"):  # asked beside a file's own runtime
+        warm_up(module, a, {})
+
+
+def _verify(a: Path, b: Path, target: str, trials: int) -> Iterator[tuple[str, list[str]]]:
     """In the child: one tuple of verdict and reasons."""
-    zygote.install()
     from backedge.convert import convert, verify
     from backedge.passes.errors import BackedgeError, Unsupported
 
@@ -278,8 +290,7 @@ def _verify(a: Path, b: Path, target: str, trials: int, zygote: Zygote) -> Itera
             yield str(report.verdict), list(report.reasons)
             return
         name, _, opset = target.partition(":")
-        suffix = {"opset": ".onnx", "ir": ".xml", "hlo": ".hlo", "mdf": ".json"}[name]
-        written = b.with_name("b" + suffix)
+        written = b.with_name("b" + SUFFIXES[name])
         made = convert(a, written, opset=int(opset) if opset else None, verify=trials)
         found = made.verification
         yield made.verdict, list(found.reasons) if found is not None else []
@@ -313,7 +324,7 @@ def keep(pair: Pair, result: Result, folder: Path, source: Path) -> str:
     return str(place)
 
 
-def sweep(seeds: list[int], options: Options, zygote: Zygote) -> Iterator[Result | Counter[str]]:
+def sweep(seeds: list[int], options: Options) -> Iterator[Result | Counter[str]]:
     """All pairs of these seeds; last, what was counted on the way."""
     log: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="trust-") as name:
@@ -328,7 +339,7 @@ def sweep(seeds: list[int], options: Options, zygote: Zygote) -> Iterator[Result
                 for pair in _SOURCES[options.generator](seed, options, log):
                     if time.monotonic() > options.end:
                         break
-                    result = verified(pair, options.trials, zygote, folder)
+                    result = verified(pair, options.trials, folder)
                     spent += result.seconds
                     if options.keep and not right(result):
                         result.kept = keep(pair, result, Path(options.keep), folder)
@@ -395,15 +406,14 @@ def _found(results: list[Result]) -> str:
 
 def run(options: Options, jobs: int = 1, report=lambda result: None) -> tuple[list[Result], Counter[str]]:
     """The sweep over all seeds, in so many processes."""
-    preload(any(target.startswith("hlo") for target in options.to))
+    start_servers(options.to)
     last = options.seed + options.count
     seeds = list(range(options.seed, min(last, len(EDGES)) if options.generator == "edges" else last, options.every))
     results: list[Result] = []
     log: Counter[str] = Counter()
-    zygote = Zygote()
     try:
         shards = [seeds[k::jobs] for k in range(jobs)]
-        streams = [sweep(shards[0], options, zygote)] if jobs == 1 else _together(shards, options, zygote)
+        streams = [sweep(shards[0], options)] if jobs == 1 else _together(shards, options)
         for stream in streams:
             for item in stream:
                 if isinstance(item, Counter):
@@ -413,12 +423,10 @@ def run(options: Options, jobs: int = 1, report=lambda result: None) -> tuple[li
                     report(item)
     except KeyboardInterrupt:
         log["interrupted"] += 1  # what was found until then is told
-    finally:
-        log["processor seconds of runtimes in verifications"] += round(zygote.close())
     return results, log
 
 
-def _together(shards: list[list[int]], options: Options, zygote: Zygote) -> list[Iterator[Result | Counter[str]]]:
+def _together(shards: list[list[int]], options: Options) -> list[Iterator[Result | Counter[str]]]:
     """Each shard in a process of its own; what they give is read as a queue has it."""
     import multiprocessing
 
@@ -426,7 +434,7 @@ def _together(shards: list[list[int]], options: Options, zygote: Zygote) -> list
     queue: Any = context.SimpleQueue()
 
     def work(part: list[int]) -> None:
-        for item in sweep(part, options, zygote):
+        for item in sweep(part, options):
             queue.put(item)
         queue.put(None)
 
