@@ -25,11 +25,11 @@ class Ready:
 
     def __init__(self, function: Function, code: Callable[..., tuple[Any, ...]]) -> None:
         self._code = code
-        self._constants = [lent(array) for array in function.constants]
+        self._constants = [writable(array) for array in function.constants]
         self._arguments: list[tuple[int, Callable[[Any], Any]]] = []
         for place, argument in enumerate(function.arguments):
             if argument is not None:
-                form = _number if argument.is_scalar else _vector if argument.is_small else lent
+                form = _number if argument.is_scalar else _vector if argument.is_small else writable
                 self._arguments.append((place, form))
         self._outputs = [
             (output, math.prod(output.shape) if output.shape is not None else 0) for output in function.outputs
@@ -53,10 +53,10 @@ def _number(array: Array) -> Any:
 
 
 def _vector(array: Array) -> Array:
-    return lent(array.reshape(-1))
+    return writable(array.reshape(-1))
 
 
-class _Loan:
+class _Writable:
     """An array's memory under another flag."""
 
     def __init__(self, array: Array) -> None:
@@ -64,7 +64,7 @@ class _Loan:
         self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
 
 
-def lent(array: Array) -> Array:
+def writable(array: Array) -> Array:
     """The array, contiguous and aligned, and never marked read-only.
 
     For Numba read-only arrays are another type, so that each helper would be compiled for every mixture. No
@@ -73,4 +73,4 @@ def lent(array: Array) -> Array:
     flags = array.flags
     if not (flags.c_contiguous and flags.aligned):
         array = np.require(array, requirements=("C", "A"))
-    return array if array.flags.writeable else np.asarray(_Loan(array))
+    return array if array.flags.writeable else np.asarray(_Writable(array))

@@ -21,7 +21,7 @@ from .branches import Environment, Writer, present
 from .elementwise import reshaped_scalar
 from .emitter import Block, Target, element_of
 from .selection import element_at, sliced
-from .stacked_outputs import Pile
+from .stacked_outputs import StackedOutput
 from .tensors import (
     Atom,
     Decline,
@@ -37,7 +37,7 @@ from .tensors import (
 _ENDLESS = 2**63 - 1
 
 
-class Loosen(Exception):
+class SizesChange(Exception):
     """Sizes of carried values turned out to change: write the loop again without relying on them."""
 
     def __init__(self, places: set[tuple[int, int]]) -> None:
@@ -48,16 +48,16 @@ class Loosen(Exception):
 def write_loop(writer: Writer, node: Node, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """Write a Loop; its results."""
     em = writer.em
-    outside = [None if tensor is None else em.ready(tensor) for tensor in inputs]
-    loose: set[tuple[int, int]] = set()
+    operands = [None if tensor is None else em.ready(tensor) for tensor in inputs]
+    varying: set[tuple[int, int]] = set()
     mark = em.mark()
     while True:
         try:
             with em.within(em.block):
-                return LoopWriter(writer, Loop(node), outside, loose).write()
-        except Loosen as found:
+                return LoopWriter(writer, Loop(node), operands, varying).write()
+        except SizesChange as found:
             em.rewind(mark)
-            loose |= found.places
+            varying |= found.places
 
 
 @dataclass
@@ -70,30 +70,30 @@ class State:
 
 
 class LoopWriter:
-    """One attempt at writing a loop; raises `Loosen` if it relied on a size that changes."""
+    """One attempt at writing a loop; raises `SizesChange` if it relied on a size that changes."""
 
     def __init__(
-        self, writer: Writer, loop: Loop, outside: Sequence[Tensor | None], loose: set[tuple[int, int]]
+        self, writer: Writer, loop: Loop, operands: Sequence[Tensor | None], varying: set[tuple[int, int]]
     ) -> None:
         self.writer = writer
         self.em = writer.em
         self.loop = loop
         self.body = loop.body
-        self.outside = outside
-        self.loose = loose
+        self.operands = operands
+        self.varying = varying
         self.environment: Environment = {}
         self.counter = self.em.name("i")
         self.bound = self.em.name("n")
         self.going = self.em.name("g")
         self.states: list[State] = []
-        self.stacked: list[Pile] = []
+        self.stacked: list[StackedOutput] = []
         self.through: dict[int, Tensor] = {}
         self.jobs: list[tuple[Tensor, Target]] = []
 
     def write(self) -> list[Tensor]:
         em = self.em
         bounds = self._bounds()
-        self._enter_outside()
+        self._enter_invariants()
         self._hoist()
         self._enter_carried()
         limit, before, statement = em.block.sub(), em.block.sub(), em.block.sub()
@@ -107,7 +107,7 @@ class LoopWriter:
             counted = condition is None or condition.value is not None
             for entry in self.loop.of(Stacked):
                 element = outputs[entry.indices.body_output]
-                self.stacked.append(Pile(em, entry, element, self.counter, self.bound, counted))
+                self.stacked.append(StackedOutput(em, entry, element, self.counter, self.bound, counted))
                 self.jobs += self.stacked[-1].write(before)
             if condition is not None and not counted:
                 em.block.line(f"{self.going} = {condition.code}")
@@ -116,23 +116,23 @@ class LoopWriter:
         count = self._statement(limit, statement, body, bounds, condition)
         return self._results(count)
 
-    def _given(self, entry: Entry) -> Tensor:
+    def _operand(self, entry: Entry) -> Tensor:
         """The operand of a slot."""
-        return present(self.outside[entry.indices.operand])
+        return present(self.operands[entry.indices.operand])
 
     # before the loop -----------------------------------------------------------------------------
 
     def _bounds(self) -> list[Dim]:
         """What limits the number of passes: the trip count, and the parts of each sliced sequence."""
         bounds: list[Dim] = []
-        if self.outside[0] is not None:
-            trip = reshaped_scalar(self.em, self.outside[0]).atoms[0]
+        if self.operands[0] is not None:
+            trip = reshaped_scalar(self.em, self.operands[0]).atoms[0]
             known = trip.value is not None
             bounds.append(max(int(trip.value or 0), 0) if known else self.em.size(f"max({trip.code}, 0)"))
         for entry in self.loop.of(Sliced):
             slot = entry.slot
             assert isinstance(slot, Sliced)
-            sequence = self._given(entry)
+            sequence = self._operand(entry)
             length = sequence.dims[normal_axis(slot.axis, len(sequence.dims))]
             if not slot.stride:
                 raise Decline("a sliced slot that doesn't move")
@@ -142,15 +142,15 @@ class LoopWriter:
                 bounds.append(self.em.size(f"part_count({slot.start}, {slot.end}, {slot.stride}, {length})"))
         return bounds
 
-    def _enter_outside(self) -> None:
+    def _enter_invariants(self) -> None:
         """Captured values, and carried ones that each pass hands on as they are."""
         for entry in self.loop.of(Captured, Carried):
             if isinstance(entry.slot, Carried):
                 if entry.body_output is not entry.body_input:
                     continue
-                self.through[entry.indices.result] = self._given(entry)
+                self.through[entry.indices.result] = self._operand(entry)
             assert entry.body_input is not None
-            self.writer.bind(self.body, self.environment, entry.body_input, self._given(entry))
+            self.writer.bind(self.body, self.environment, entry.body_input, self._operand(entry))
 
     def _hoist(self) -> None:
         """What is the same in every pass is computed before the loop."""
@@ -173,8 +173,8 @@ class LoopWriter:
         for entry in self.loop.of(Carried):
             if entry.body_output is entry.body_input:
                 continue
-            initial = self._given(entry)
-            changing = {axis for place, axis in self.loose if place == entry.indices.operand}
+            initial = self._operand(entry)
+            changing = {axis for place, axis in self.varying if place == entry.indices.operand}
             if changing:
                 name = em.name("c")
                 em.block.line(f"{name} = {em.stored(initial).name}.copy()")
@@ -217,7 +217,7 @@ class LoopWriter:
 
     def _part(self, entry: Entry, slot: Sliced, counter: Atom) -> Tensor:
         """The part of a sequence that a pass sees."""
-        sequence = self._given(entry)
+        sequence = self._operand(entry)
         axis = normal_axis(slot.axis, len(sequence.dims))
         length = sequence.dims[axis]
         if (slot.start, slot.end, slot.stride) == (0, -1, 1):
@@ -243,7 +243,7 @@ class LoopWriter:
                 if old != new and axis not in state.changing:
                     found.add((state.entry.indices.operand, axis))
         if found:
-            raise Loosen(found)
+            raise SizesChange(found)
 
     def _next_condition(self, outputs: Sequence[Tensor]) -> Atom | None:
         """Whether to go on after a pass; None without a Condition slot."""
@@ -296,8 +296,8 @@ class LoopWriter:
         most = min([*fixed, _ENDLESS] if condition is None or condition.value is not False else [*fixed, 1])
         code = f"min({', '.join([str(most), *others])})" if others else str(most)
         start = literal("bool", True)
-        if condition is not None and self.outside[1] is not None:
-            start = reshaped_scalar(self.em, self.outside[1]).atoms[0]
+        if condition is not None and self.operands[1] is not None:
+            start = reshaped_scalar(self.em, self.operands[1]).atoms[0]
         if condition is None or condition.value is not None:
             limit.line(
                 f"{self.bound} = np.int64({code})" + ("" if start.value else f" if {start.code} else np.int64(0)")
@@ -332,6 +332,6 @@ class LoopWriter:
                 )
                 tensor = Stored(inside.kind, dims, inside.name, depth, owned=not state.changing, made=inside.made)
             tensors[state.entry.indices.result] = tensor
-        for pile in self.stacked:
-            tensors[pile.entry.indices.result] = pile.result(count)
+        for stacked in self.stacked:
+            tensors[stacked.entry.indices.result] = stacked.result(count)
         return [tensors[place] for place in range(len(tensors))]

@@ -20,7 +20,7 @@ _FIRST_ROOM = 1024
 """Elements for which there is room at first, where the number of passes isn't known."""
 
 
-class Pile:
+class StackedOutput:
     """The elements of one Stacked slot.
 
     Args:
