@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from onnx.reference.ops import load_op
 
 from .graph import Graph, Node, Value
 from .infer import constant_array, words
@@ -194,6 +193,8 @@ def _sizes(node: Node) -> _PartialArray | None:
 
 @cache
 def _kernel(op_type: str, version: int) -> Any:
+    from onnx.reference.ops import load_op  # a tenth of a second, which many models don't need
+
     try:
         return load_op("", op_type, version)
     except Exception:  # it has no such version
