@@ -97,8 +97,11 @@ def along(op: Builder, node: Node, value: Value, rank: int, axis: int) -> Value:
 
 
 def requantized(op: Builder, node: Node, sums: Value, scales: Sequence[Value], zero: Value) -> Value:
-    """int32 sums of products, times the scales of both factors by that of the result, in float64."""
-    left, right, result = scales
+    """int32 sums of products, times the scales of both factors by that of the result, in float64.
+
+    The ratio of the scales is computed in float32, of 16-bit scales as well: so do ONNX Runtime and onnx's reference.
+    """
+    left, right, result = (cast(op, node, scale, DType.FLOAT32) for scale in scales)
     factor = cast(op, node, op.Div(op.Mul(left, right), result), DType.FLOAT64)
     scaled = op.Mul(cast(op, node, sums, DType.FLOAT64), factor)
     return quantized(op, node, scaled, zero, dtype_of(node, zero))

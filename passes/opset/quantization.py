@@ -123,7 +123,7 @@ def _qlinear_matmul(op: StepBuilder, node: Node) -> Made:
 
 
 def _short_scales(op: StepBuilder, node: Node) -> Made:
-    """QLinearMatMul-21 knows scales of 16 bits, in which their ratio is computed."""
+    """QLinearMatMul-21 knows scales of 16 bits."""
     return None if dtype_of(node, required(node, 1)) is DType.FLOAT32 else _qlinear_matmul(op, node)
 
 

@@ -56,6 +56,19 @@ def test_floats_of_eight_bits(xla: Xla, target: DType, kind: type) -> None:
     np.testing.assert_array_equal(found.astype(np.float32), np.clip(x * 4, -most, most).astype(kind).astype(np.float32))
 
 
+def test_the_ratio_of_short_scales_is_computed_in_float32(xla: Xla) -> None:
+    """As ONNX Runtime does, whose results these are: the ratio in float16, 110.5, would make a tie of -110.565."""
+    a = np.array([[0, -1, -2, 0], [-2, -1, -1, 0]], np.int8)
+    b = np.array([[3, 3, -2], [-3, -2, 2], [2, -2, -1], [2, 2, 0]], np.int8)
+    scales = (np.array([scale], np.float16) for scale in (1.19140625, 0.92822265625, 0.01000213623046875))
+    zeros = (np.array([zero], np.int8) for zero in (-21, 1, 127))
+    quantizers = [value for pair in zip(scales, zeros, strict=True) for value in pair]
+    inputs = a, *quantizers[:2], b, *quantizers[2:]
+    graph, feeds = built(lambda op, *values: op.QLinearMatMul(*values), *inputs)
+    ((found,),) = xla.lowered(graph, feeds)
+    assert found.tolist() == [[127, -128, -128], [16, -128, -128]]
+
+
 def test_infinities_saturate(xla: Xla) -> None:
     x = f32(np.inf, -np.inf, 1e30, -1e30, 0.25, 0.75)
     graph, feeds = built(lambda op, x: op.QuantizeLinear(x, op.const(np.float32(0.5)), op.const(np.int8(-5))), x)
