@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,27 @@ def test_made_once_then_loaded(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     same(compiled(adding(5.0))(inputs), f32(16))
     assert before.items() <= contents(place).items()
+
+
+def test_threads_that_come_to_a_loop_at_once_compile_it_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiles: list[str] = []
+    compile = cache._compile
+    monkeypatch.setattr(cache, "_compile", lambda *parts: compiles.append(parts[2]) or compile(*parts))
+    found: list[float] = []
+    shared = compiled(adding(3.0))
+
+    def work(number: int) -> None:
+        for passes in range(20):
+            (last,) = shared([i64(passes), None, f32(number)]) or [np.array(np.nan)]
+            found.append(float(last) - (number + 3 * passes))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(compiles) == 1
+    assert found == [0.0] * 160
 
 
 def test_found_by_another_process(place: Path) -> None:
