@@ -110,10 +110,31 @@ def _compile(function: Function, source: str, key: str) -> Compiled:
     signature = tuple(_numba_type(argument) for argument in function.arguments if argument is not None)
     constants = tuple(numba.types.Array(numba.from_dtype(array.dtype), array.ndim, "C") for array in function.constants)
     dispatcher = numba.njit(cache=path is not None, **_OPTIONS)(module.__dict__["loop"])
+    if path is not None:
+        _load_without_registries(dispatcher)
     dispatcher.compile((*signature, *constants))
     dispatcher.disable_compile()
     hits = sum(dispatcher.stats.cache_hits.values())
     return Compiled(dispatcher, time.perf_counter() - begin, from_disk=hits > 0)
+
+
+def _load_without_registries(dispatcher: Any) -> None:
+    """Let a function be loaded from disk without Numba's registries.
+
+    Numba fills them before it looks there: a third of a second, half of it SciPy's import. Only compiling needs them,
+    and fills them itself. A Numba that is made otherwise does as it does.
+    """
+    from numba.core.runtime.nrt import rtsys
+
+    kept = dispatcher._cache
+
+    def load_overload(signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)
+        with kept._guard_against_spurious_io_errors():
+            return kept._load_overload(signature, context)
+
+    if all(hasattr(kept, name) for name in ("_load_overload", "_guard_against_spurious_io_errors")):
+        kept.load_overload = load_overload
 
 
 def _numba_type(argument: Argument) -> Any:

@@ -171,3 +171,25 @@ def test_constants_are_no_part_of_the_source() -> None:
         sources.append(run.source([None, None, x0]))
         same(run([None, None, x0]), x0 * weights)
     assert sources[0] == sources[1]
+
+
+def test_machine_code_on_disk_is_loaded_without_numbas_registries(place: Path) -> None:
+    """They take longer than everything else that a first call does."""
+    code = """
+import sys
+import numpy as np
+from backedge.runtime.compiled import cache
+from compiled.test_cache import adding
+from compiled.graphs import compiled, f32, i64
+(last,) = compiled(adding(2.0))([i64(3), None, f32(1)])
+(kept,) = cache._loaded.values()
+print(float(last), kept.from_disk, "numba.np.linalg" in sys.modules)
+"""
+    tests = Path(__file__).parents[1]
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code], cwd=tests, env={**os.environ}, capture_output=True, text=True, check=True
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert told == [["7.0", "False", "True"], ["7.0", "True", "False"]]
