@@ -6,11 +6,9 @@ What a command needs is imported when it runs: help and completion answer at onc
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +17,19 @@ import click
 from ..passes.errors import InvalidModel
 from ..passes.exit_codes import OF_VERDICT
 from ..passes.operator_profiles import profiles
-from .budget import TIMEOUT, TRIALS
+from .budget import TRIALS
+from .cli_options import (
+    FILE,
+    FORMAT,
+    RUNTIMES,
+    Number,
+    OpsetNumber,
+    Request,
+    json_option,
+    shape_option,
+    timeout_option,
+    writable,
+)
 from .ending import ending
 from .format import FORMATS, MdfStyle
 
@@ -27,95 +37,6 @@ if TYPE_CHECKING:
     from ..runtime.compare.record import Report
     from .conversion import ConversionReport
     from .files import Opset
-
-_FILE = click.Path(path_type=Path, dir_okay=False)
-
-
-@dataclass(slots=True)
-class _Request:
-    """What is known of a call when it ends early."""
-
-    json_file: str | None = None
-
-
-class _Shape(click.ParamType):
-    name = "NAME=2,3,4"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        if isinstance(value, tuple):
-            return value
-        name, _, dims = str(value).rpartition("=")
-        try:
-            sizes = tuple(int(dim) for dim in dims.split(",")) if dims else ()
-        except ValueError:
-            sizes = (-1,)
-        if not name or any(size < 0 for size in sizes):
-            self.fail(f"{value!r} is not of the form NAME=2,3,4", param, ctx)
-        return name, sizes
-
-
-class _Opset(click.ParamType):
-    name = "N|min"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        if value == "min" or isinstance(value, int):
-            return value
-        try:
-            return int(str(value))
-        except ValueError:
-            self.fail(f"{value!r} is neither a number nor min", param, ctx)
-
-
-class _Number(click.ParamType):
-    """A finite number above 0, or from 0 on."""
-
-    name = "number"
-
-    def __init__(self, zero: bool) -> None:
-        self.zero = zero
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        try:
-            number = float(str(value))
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number) or number < 0 or (number == 0 and not self.zero):
-            self.fail(f"{value!r} is no finite number {'from 0 on' if self.zero else 'above 0'}", param, ctx)
-        return number
-
-
-def _writable(ctx: click.Context, param: click.Parameter, value: str | Path | None) -> str | Path | None:
-    """A file to be written later: what stands in its way is told before the work begins."""
-    if value is not None and str(value) != "-":
-        if Path(value).is_dir():
-            raise click.BadParameter(f"{value} is a folder", ctx, param)
-        if not Path(value).parent.is_dir():
-            raise click.BadParameter(f"{value}: no such folder", ctx, param)
-    if param.name == "json_file" and isinstance(ctx.obj, _Request):
-        ctx.obj.json_file = None if value is None else str(value)
-    return value
-
-
-_format = click.Choice(list(FORMATS))
-_RUNTIMES = list(
-    dict.fromkeys(name for entry in FORMATS.values() for name in (entry.runtime, entry.second_runtime) if name)
-)
-_json = click.option(
-    "--json",
-    "json_file",
-    metavar="FILE",
-    callback=_writable,
-    is_eager=True,  # so that bad usage is told there, too
-    help="Write the report, or why there is none, as JSON; - for stdout.",
-)
-_shape = click.option("--shape", "shapes", type=_Shape(), multiple=True, help="Static shape of an input.")
-_timeout = click.option(
-    "--timeout",
-    type=_Number(zero=False),
-    default=TIMEOUT,
-    show_default=True,
-    help="Seconds for one run in a runtime.",
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -129,16 +50,16 @@ def cli() -> None:
 
 
 @cli.command()
-@click.argument("source", type=_FILE)
-@click.argument("target", type=_FILE)
-@click.option("--from", "from_format", type=_format, help="Format of SOURCE, if its suffix doesn't say.")
-@click.option("--to", "to_format", type=_format, help="Format of TARGET, if its suffix doesn't say.")
+@click.argument("source", type=FILE)
+@click.argument("target", type=FILE)
+@click.option("--from", "from_format", type=FORMAT, help="Format of SOURCE, if its suffix doesn't say.")
+@click.option("--to", "to_format", type=FORMAT, help="Format of TARGET, if its suffix doesn't say.")
 @click.option(
     "--opset",
-    type=_Opset(),
+    type=OpsetNumber(),
     help="Opset of an ONNX target, or min for the lowest it can reach. Default: the source's own, else 21.",
 )
-@_shape
+@shape_option
 @click.option(
     "--mdf-style",
     type=click.Choice(["function", "stateful"]),
@@ -177,8 +98,8 @@ def cli() -> None:
     show_default=True,
     help="Check the result on so many designed inputs; 0: don't.",
 )
-@_timeout
-@_json
+@timeout_option
+@json_option
 def convert(
     source: Path,
     target: Path,
@@ -248,11 +169,9 @@ def _print_conversion(report: ConversionReport) -> None:
 
 
 @cli.command()
-@click.argument("a", type=_FILE)
-@click.argument("b", type=_FILE)
-@click.option(
-    "--inputs", type=_FILE, help="A .npz file with one array for each input of A, instead of designed inputs."
-)
+@click.argument("a", type=FILE)
+@click.argument("b", type=FILE)
+@click.option("--inputs", type=FILE, help="A .npz file with one array for each input of A, instead of designed inputs.")
 @click.option(
     "--trials",
     type=click.IntRange(1),
@@ -261,16 +180,16 @@ def _print_conversion(report: ConversionReport) -> None:
     help="Compare on so many designed inputs.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the designed inputs.")
-@click.option("--rtol", type=_Number(zero=True), help="Relative tolerance. Default: by element type.")
-@click.option("--atol", type=_Number(zero=True), help="Absolute tolerance. Default: by element type.")
-@_shape
-@_timeout
-@_json
+@click.option("--rtol", type=Number(zero=True), help="Relative tolerance. Default: by element type.")
+@click.option("--atol", type=Number(zero=True), help="Absolute tolerance. Default: by element type.")
+@shape_option
+@timeout_option
+@json_option
 @click.option(
     "--html",
     "html_file",
-    type=_FILE,
-    callback=_writable,
+    type=FILE,
+    callback=writable,
     help="Write the report as a page with a picture of the error.",
 )
 def verify(
@@ -324,13 +243,13 @@ def _reason(report: Report | None) -> str:
 
 
 @cli.command()
-@click.argument("model", type=_FILE)
-@click.option("--inputs", type=_FILE, help="A .npz file with one array for each input. Default: designed inputs.")
+@click.argument("model", type=FILE)
+@click.option("--inputs", type=FILE, help="A .npz file with one array for each input. Default: designed inputs.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the designed inputs.")
 @click.option(
-    "--on", type=click.Choice(["executor", *_RUNTIMES]), default="executor", show_default=True, help="Where to run it."
+    "--on", type=click.Choice(["executor", *RUNTIMES]), default="executor", show_default=True, help="Where to run it."
 )
-@click.option("--output", type=str, callback=_writable, help="Write the outputs to this .npz file.")
+@click.option("--output", type=str, callback=writable, help="Write the outputs to this .npz file.")
 def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None) -> int:
     """Run MODEL once and show what it gives."""
     from . import verification
@@ -347,9 +266,9 @@ def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None
 
 
 @cli.command()
-@click.argument("model", type=_FILE)
+@click.argument("model", type=FILE)
 @click.option("--hub", is_flag=True, help="Show the hub's form, with canonical loops, instead of the file's own.")
-@click.option("--svg", type=_FILE, callback=_writable, help="Draw the graph and its loops' wiring into this file.")
+@click.option("--svg", type=FILE, callback=writable, help="Draw the graph and its loops' wiring into this file.")
 def show(model: Path, hub: bool, svg: Path | None) -> int:
     """Print MODEL as text that a person can read."""
     from ..passes.text import lines
@@ -393,7 +312,7 @@ def formats() -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit with its code."""
-    request = _Request()
+    request = Request()
     try:
         code = _run(arguments, request)
     except BrokenPipeError:  # the reader of our output has seen enough
@@ -416,7 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _run(arguments: Sequence[str] | None, request: _Request) -> int:
+def _run(arguments: Sequence[str] | None, request: Request) -> int:
     """The command's code. click's own `main` would turn a closed pipe into exit code 1."""
     if "_BACKEDGE_COMPLETE" in os.environ:
         cli.main(prog_name="backedge")
