@@ -12,7 +12,7 @@ from ..runtime.compare.coverage import KEY, Coverage, packed
 from ..runtime.executor import Executor
 from ..runtime.special_values import SpecialValues
 from .files import load, to_hub
-from .format import format_of
+from .format import import_readers
 
 
 class ExecutorSession:
@@ -49,7 +49,7 @@ class WatchSession:
 
 def prepare(path: Path, options: Mapping[str, Any]) -> None:
     """Import what a session for such a file needs."""
-    format_of(path, options.get("format")).import_reader()
+    import_readers([path], [options.get("format")])
 
 
 def open_session(path: Path, options: Mapping[str, Any]) -> ExecutorSession | WatchSession:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -104,12 +104,6 @@ class Format:
     unread: tuple[str, ...] = ()
     run_options: Callable[[Graph], Mapping[str, Any]] | None = None
     is_quick: bool = False
-
-    def import_reader(self) -> None:
-        """Import what reading a file and raising it takes, which otherwise is done when it is first needed."""
-        for function in (self.read, self.raise_graph):
-            if isinstance(function, _Lazy):
-                function.load()
 
     def in_style(self, style: MdfStyle | None) -> Format:
         """The format, as one that writes in a given style.
@@ -258,3 +252,12 @@ def format_of(path: Path, name: str | None = None) -> Format:
             return entry
     known = ", ".join(suffix for entry in FORMATS.values() for suffix in entry.suffixes)
     raise InvalidModel(f"{path}: its suffix is of no known format ({known}); name one with --from or --to")
+
+
+def import_readers(paths: Sequence[Path], formats: Sequence[str | None]) -> None:
+    """Import what reading these files and raising them takes, which otherwise is done when it is first needed."""
+    for path, name in zip(paths, formats, strict=True):
+        entry = format_of(path, name)
+        for function in (entry.read, entry.raise_graph):
+            if isinstance(function, _Lazy):
+                function.load()

@@ -17,7 +17,7 @@ from typing import Any
 from ..runtime.compare.runnables import TimeIsUp, alarm
 from ..runtime.wide.evidence import Evidence, Pair
 from .files import load, to_hub
-from .format import format_of
+from .format import import_readers
 
 INPUT = "in/"
 
@@ -48,8 +48,7 @@ class RoundingSession:
 
 def prepare(path: Path, options: Mapping[str, Any]) -> None:
     """Import what a session for two such files needs."""
-    for one, format in zip((path, Path(options["other"])), options["formats"], strict=True):
-        format_of(one, format).import_reader()
+    import_readers((path, Path(options["other"])), options["formats"])
 
 
 def open_session(path: Path, options: Mapping[str, Any]) -> RoundingSession:

@@ -31,7 +31,7 @@ from ..runtime.oracles import Batch, Values
 from ..runtime.oracles.session import Session
 from .executor_session import ExecutorSession
 from .files import load, to_hub
-from .format import format_of
+from .format import import_readers
 
 _ENDLESS = "doesn't end"
 ENDLESS = f"executor: {_ENDLESS}"
@@ -109,8 +109,7 @@ def _answer(session: Session, inputs: Batch, patience: float) -> dict[str, Value
 
 def prepare(path: Path, options: Mapping[str, Any]) -> None:
     """Import what a session for two such files needs."""
-    for one, format in zip((path, Path(options["other"])), options["formats"], strict=True):
-        format_of(one, format).import_reader()
+    import_readers((path, Path(options["other"])), options["formats"])
 
 
 def open_session(path: Path, options: Mapping[str, Any]) -> SamplingSession:

@@ -87,12 +87,18 @@ class LoopCall:
         slices = [_Slices(indices, inputs[indices.operand]) for indices in self.sliced]
         return None if self.condition else self._most_passes(inputs, slices)
 
+    @property
+    def _load_after(self) -> int:
+        """After how many operators it is worth looking for machine code on disk."""
+        before, after = LOAD_AFTER
+        return max(self.look_after, after if "numba" in sys.modules else before)
+
     def _is_worth_it(self, inputs: Sequence[Any], certain: int = 0) -> bool:
         """Whether the passes done so far and those certain to come make up for the wait for machine code."""
         operators = (self.passes + certain) * self.weight
         if operators >= COMPILE_AFTER:
             return True
-        if operators < max(self.look_after, LOAD_AFTER["numba" in sys.modules]):
+        if operators < self._load_after:
             return False
         self.look_after = 2 * operators  # looking takes a millisecond: not at each call
         self._ask_compiler()
@@ -100,8 +106,7 @@ class LoopCall:
 
     def _next_question(self) -> float:
         """After how many passes `_is_worth_it` may say something else than it does now."""
-        limits = (max(self.look_after, LOAD_AFTER["numba" in sys.modules]), COMPILE_AFTER)
-        later = [limit for limit in limits if limit > self.passes * self.weight]
+        later = [limit for limit in (self._load_after, COMPILE_AFTER) if limit > self.passes * self.weight]
         return min(later, default=math.inf) / self.weight
 
     def _ask_compiler(self) -> None:

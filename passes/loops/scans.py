@@ -92,7 +92,7 @@ def _access(whole: Value, shape: tuple[int, ...], axis: int, start: Value, size:
 def recovered(op: Builder, node: Node, vocabulary: Vocabulary) -> list[Value]:
     """What a Loop's results are after all that is known of its counters was made use of.
 
-    - A counter that the condition holds against a limit gives the trip count; what else the condition demands stays.
+    - A counter that the condition holds against a limit gives the trip count; what else the condition requires stays.
     - What is read of an unchanged value at a counter is a sliced input, forwards or backwards.
     - What is written at a counter into a carried value that nobody else looks at is a stacked output.
     - Other counters follow from the number of the pass.

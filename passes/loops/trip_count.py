@@ -1,4 +1,4 @@
-"""A condition that compares a counter with a limit -> a trip count, and what else the condition demands."""
+"""A condition that compares a counter with a limit -> a trip count, and what else the condition requires."""
 
 from __future__ import annotations
 

@@ -98,9 +98,9 @@ def largest(vector: Expr, least: float) -> Expr:
     return concat(vector.op, [vector, np.asarray([least])]).max(0, keepdims=True)
 
 
-def total(numbers: Expr) -> Expr:
-    """The sum along the first axis, which is gone; how many, of bools (int64)."""
-    return (numbers.cast(DType.INT64) if numbers.dtype is DType.BOOL else numbers).sum(0)
+def total(numbers: Expr, axis: int = 0) -> Expr:
+    """The sum along an axis, which is gone; how many, of bools (int64)."""
+    return (numbers.cast(DType.INT64) if numbers.dtype is DType.BOOL else numbers).sum(axis)
 
 
 def remainder(number: Expr, divisor: Operand) -> Expr:

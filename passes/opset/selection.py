@@ -14,7 +14,7 @@ from ..preconditions import dtype_of, rank_of, required
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .loops import Pass, looped
-from .offsets import MOST_COMPARED, along, arange, certain, deferred, gathered
+from .offsets import MOST_COMPARED, along, arange, certain, deferred, gathered, total
 from .regular_steps import to_attributes, to_inputs
 from .steps import INT64_MIN, Made, Step, as_type, attribute, changed, constant, numbers, rows, same, wanted
 
@@ -35,11 +35,6 @@ def _comparable(op: StepBuilder, node: Node, value: Value) -> Expr:
     if kind is DType.STRING:
         raise Unsupported(node, f"strings can't be sorted before version {node.version}")
     return expr(op.newest, value, DType.INT32 if kind is DType.BOOL else kind)
-
-
-def _total(chosen: Expr, axis: int) -> Expr:
-    """How many are chosen along an axis."""
-    return chosen.cast(DType.INT64).sum(axis)
 
 
 def _compared(count: Expr) -> tuple[Expr, Expr]:
@@ -101,7 +96,7 @@ def _by_rank(op: StepBuilder, x: Value, k: Value, axis: int, largest: bool) -> l
     here, there = rows.unsqueeze(size), rows.unsqueeze(last)
     less, more = _ahead(there, here), _ahead(here, there)
     earlier = deferred(along(count, size, size + 1)) < along(count, last, size + 1)  # there before here
-    ranks = _total((more if largest else less) | ~(less | more) & earlier, size)
+    ranks = total((more if largest else less) | ~(less | more) & earlier, size)
     nothing = (ranks - ranks).value()
     positions = nothing + along(count, last, size)
     order = op.at(11).ScatterElements(nothing, ranks, positions, axis=last)
@@ -147,19 +142,19 @@ def _unique(op: StepBuilder, node: Node) -> Made:
     same_kind = ~(less | more)
     here, there = _compared(count)
     earlier = there < here
-    first = ~_total(same_kind & earlier, 1).cast(DType.BOOL)
+    first = ~total(same_kind & earlier, 1).cast(DType.BOOL)
     positions = first.call("NonZero").squeeze(0)
     row = first.unsqueeze(0)
     if attribute(node, "sorted", 1):
-        inverse = _total(more & row, 1)
+        inverse = total(more & row, 1)
         ranks = gathered(op, inverse.value(), positions)
         positions = expr(op.newest, op.at(11).ScatterElements(positions, ranks, positions, axis=0))
     else:
-        order = _total(earlier & row, 1)
+        order = total(earlier & row, 1)
         inverse = ((same_kind & row).cast(DType.INT64) * order.unsqueeze(0)).sum(1)
     made = [gathered(op, x, positions, axis), positions.value(), inverse.value()]
     if wanted(node, 3):
-        made.append(gathered(op, _total(same_kind, 1).value(), positions))
+        made.append(gathered(op, total(same_kind, 1).value(), positions))
     return made[: len(node.outputs)]
 
 

@@ -79,7 +79,7 @@ class Rounding:
         if self._asking is not None:
             self._asking.close()
 
-    def settle(self) -> None:
+    def difference_found(self) -> None:
         """A difference was found: what is left to look at is for the report alone."""
         if not self._is_settled:
             self._left, self._more, self._is_settled = min(self._left, SETTLED_BUDGET), 0, True

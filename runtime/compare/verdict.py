@@ -173,7 +173,7 @@ class _Comparison:
             if self.is_settled or self.first is None:
                 self.first = judgement.finding
             if self.is_settled and self.rounding is not None:
-                self.rounding.settle()
+                self.rounding.difference_found()
         return Trial(
             number,
             judgement.status,

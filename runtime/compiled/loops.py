@@ -40,9 +40,9 @@ _ENDLESS = 2**63 - 1
 class SizesChange(Exception):
     """Sizes of carried values turned out to change: write the loop again without relying on them."""
 
-    def __init__(self, places: set[tuple[int, int]]) -> None:
-        super().__init__(places)
-        self.places = places
+    def __init__(self, axes: set[tuple[int, int]]) -> None:
+        super().__init__(axes)
+        self.axes = axes  # (operand of the loop, axis)
 
 
 def write_loop(writer: Writer, node: Node, inputs: Sequence[Tensor | None]) -> list[Tensor]:
@@ -57,7 +57,7 @@ def write_loop(writer: Writer, node: Node, inputs: Sequence[Tensor | None]) -> l
                 return LoopWriter(writer, Loop(node), operands, varying).write()
         except SizesChange as found:
             em.rewind(mark)
-            varying |= found.places
+            varying |= found.axes
 
 
 @dataclass
@@ -174,7 +174,7 @@ class LoopWriter:
             if entry.body_output is entry.body_input:
                 continue
             initial = self._operand(entry)
-            changing = {axis for place, axis in self.varying if place == entry.indices.operand}
+            changing = {axis for operand, axis in self.varying if operand == entry.indices.operand}
             if changing:
                 name = em.name("c")
                 em.block.line(f"{name} = {em.stored(initial).name}.copy()")
@@ -334,4 +334,4 @@ class LoopWriter:
             tensors[state.entry.indices.result] = tensor
         for stacked in self.stacked:
             tensors[stacked.entry.indices.result] = stacked.result(count)
-        return [tensors[place] for place in range(len(tensors))]
+        return [tensors[index] for index in range(len(tensors))]

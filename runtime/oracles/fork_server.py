@@ -94,8 +94,8 @@ class _Server:
             return True
         pid = os.fork()
         if not pid:
-            for held in (self._requests, stream, *self._sessions.values()):
-                held.close()
+            for connection in (self._requests, stream, *self._sessions.values()):
+                connection.close()
             os.close(self._wakeup)
             os.close(self._signalled)
             _run(asked, handles[1:])

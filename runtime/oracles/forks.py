@@ -79,10 +79,9 @@ def warm_up(module: str, path: Path, options: Mapping[str, Any]) -> None:
     """Let sessions of a module for such a file be imported now, beside whatever else is done, if they are forked."""
     server = _server(module)
     if server is not None:
-        stream, theirs = socket.socketpair()
-        with stream, theirs, contextlib.suppress(OSError):
-            socket.send_fds(server, [b"\0"], [theirs.fileno()])
-            _send(stream, {"module": module, "request": {"path": str(path), "options": dict(options)}})
+        request = {"path": str(path), "options": dict(options)}
+        with contextlib.suppress(OSError):  # the server is gone
+            _ask(server, {"module": module, "request": request}).close()
 
 
 class Servers:
@@ -155,14 +154,9 @@ class _Forked:
     def __init__(self, server: socket.socket, asked: dict[str, Any], log: IO[bytes]) -> None:
         into, stdin = os.pipe()
         stdout, out = os.pipe()
-        self._stream, theirs = socket.socketpair()
         try:
-            with theirs:
-                socket.send_fds(server, [b"\0"], [theirs.fileno(), into, out, log.fileno()])
-            _send(self._stream, asked)
+            self._stream = _ask(server, asked, into, out, log.fileno())
         except OSError:
-            SERVERS.forget(server)
-            self._stream.close()
             os.close(stdin)
             os.close(stdout)
             raise
@@ -214,9 +208,23 @@ class _Forked:
             self._stream.shutdown(socket.SHUT_WR)
 
 
-def _send(stream: socket.socket, asked: dict[str, Any]) -> None:
+def _ask(server: socket.socket, asked: dict[str, Any], *descriptors: int) -> socket.socket:
+    """The stream on which a server was asked; `descriptors`: the session's, none where only imports are asked for.
+
+    Raises:
+        OSError: the server is gone, and isn't asked again.
+    """
+    stream, theirs = socket.socketpair()
     text = json.dumps(asked).encode()
-    stream.sendall(NUMBER.pack(len(text)) + text)
+    try:
+        with theirs:
+            socket.send_fds(server, [b"\0"], [theirs.fileno(), *descriptors])
+        stream.sendall(NUMBER.pack(len(text)) + text)
+    except OSError:
+        SERVERS.forget(server)
+        stream.close()
+        raise
+    return stream
 
 
 def _environment() -> dict[str, str]:

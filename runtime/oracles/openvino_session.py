@@ -85,8 +85,8 @@ class OpenvinoSession:
         self._sorted = watch(self._model)
         self._compiled = self._compile()
 
-    def _compile(self) -> ov.CompiledModel:
-        return self._core.compile_model(self._model, "CPU", self._settings)
+    def _compile(self, **settings: Any) -> ov.CompiledModel:
+        return self._core.compile_model(self._model, "CPU", {**self._settings, **settings})
 
     def _again(self, **settings: Any) -> ov.CompiledModel:
         """The compiled model without anything of earlier runs, with some settings of its own."""
@@ -94,10 +94,9 @@ class OpenvinoSession:
             with contextlib.suppress(RuntimeError):  # some models can't be exported
                 self._exported = self._compile().export_model().getvalue()
             self._imports = self._exported is not None
-        settings = {**self._settings, **settings}
         if self._exported is None:
-            return self._core.compile_model(self._model, "CPU", settings)
-        return self._core.import_model(self._exported, "CPU", settings)
+            return self._compile(**settings)
+        return self._core.import_model(self._exported, "CPU", {**self._settings, **settings})
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
         if self._fresh and self._compiled is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -71,11 +71,8 @@ def test_threads_that_come_to_a_loop_at_once_compile_it_once(place: Path, monkey
             (last,) = shared([i64(passes), None, f32(number)]) or [np.array(np.nan)]
             found.append(float(last) - (number + 3 * passes))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert len(compiles) == 1
     assert found == [0.0] * 160
 

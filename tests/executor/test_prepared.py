@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-import threading
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -147,10 +147,7 @@ def test_threads_share_a_graph():
             x = np.array([number, k], np.float32)
             found.append([*run(graph, {"x": x})["y"].tolist(), 3.0 * number, 3.0 * k])
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert len(found) == 400
     assert all(row[:2] == row[2:] for row in found)
