@@ -68,3 +68,23 @@ def test_nan_is_greater_than_nothing(openvino: Runner) -> None:
     assert a.tolist() == [False] * 4
     assert b.tolist() == [False, False, False, True]
     assert c.tolist() == [0, 1, 0, 2]
+
+
+BELOW_TWO = float(np.nextafter(np.float32(2), np.float32(0)))
+DOUBLED = [[1, 1, 2, 2, 3]]
+"""[1, 2, 3] by a scale just below 2: floor(3 * scale) = 5 elements, of which element i is that at floor(i / scale)."""
+
+
+@pytest.mark.parametrize("length", ["3", "n"])
+@pytest.mark.parametrize("constant", [True, False])
+def test_a_scale_just_below_a_whole_size(openvino: Runner, length: str, constant: bool) -> None:
+    """OpenVINO adds 1e-6 to a scale before it computes the size, ONNX doesn't."""
+    attributes = (
+        """axes = [3], mode = "nearest", nearest_mode = "floor", coordinate_transformation_mode = "asymmetric" """
+    )
+    given, stored = ("", f"<float[1] scale = {{{BELOW_TWO!r}}}>") if constant else (", float[1] scale", "")
+    interface = f"(float[1, 1, 1, {length}] x{given}) => (float[1, 1, 1, m] y)"
+    text = f"g {interface} {stored} {{ y = Resize <{attributes}> (x, , scale) }}"
+    feed = {"x": f32([[[[1, 2, 3]]]])} | ({} if constant else {"scale": f32([BELOW_TWO])})
+    ((found,),) = openvino.lowered(graph_of(text), [feed])
+    assert found[0, 0].tolist() == DOUBLED

@@ -13,10 +13,13 @@ from ....passes.preconditions import axis_of, flag, rank_of, required, size_of_a
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..layers import HUB_ATTRIBUTES
+from ..scaled_sizes import exact_size, scaled_size
 from .elementwise import row
 from .tools import concat, convert, i64, ints, number, size_of, slice_axis, swap_with_first, vector, with_size
 
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+_BY_SIZE = ("pytorch_half_pixel", "align_corners")  # whose coordinates depend on the new size
+_LONGEST = 1 << 16
 
 
 @rule("", "Resize")
@@ -34,11 +37,17 @@ def resize(op: Builder, node: Node) -> Value | None:
     if transform not in _COORDINATES:
         return None
     by_scale = scales is not None and scales.tensor.static_shape != (0,)
+    longer: list[int] = []  # positions of axes that OpenVINO may make longer
     if by_scale:
         assert scales is not None
         known = None if scales.data is None else [float(scale) for scale in scales.data.numpy()]
         chosen = [at for at in range(len(axes)) if known is None or known[at] != 1]
         if transform == "align_corners" and not _has_integer_sizes(x, known, axes):
+            return None
+        longer = [
+            at for at in chosen if _may_be_longer(size_of_axis(x, axes[at]), None if known is None else known[at])
+        ]
+        if longer and transform in _BY_SIZE:
             return None
         extent = scales if known is None else op.const(np.array([known[at] for at in chosen], np.float32))
     else:
@@ -52,7 +61,7 @@ def resize(op: Builder, node: Node) -> Value | None:
     mode = {"linear": "linear_onnx"}.get(found := node.attributes.get("mode", "nearest"), found)
     if mode == "linear_onnx" and (len(chosen) > 3 or rank > 5):
         mode = "linear"
-    return op.Interpolate(
+    made = op.Interpolate(
         x,
         extent,
         i64(op, [axes[at] for at in chosen]),
@@ -65,6 +74,27 @@ def resize(op: Builder, node: Node) -> Value | None:
         pads_end=[0],
         cube_coeff=float(node.attributes.get("cubic_coeff_a", -0.75)),
     )
+    return _without_excess(op, node, made, x, [(at, axes[at]) for at in longer]) if longer else made
+
+
+def _may_be_longer(length: int | None, scale: float | None) -> bool:
+    """Whether OpenVINO, which adds to the scale, may make an axis longer than ONNX does.
+
+    Of an axis of unknown length the usual lengths are tried: those far beyond would need a slice for every scale.
+    """
+    if scale is None:
+        return True
+    lengths = np.arange(1, _LONGEST) if length is None else np.asarray([length])
+    return bool((scaled_size(lengths, scale) != exact_size(lengths, scale)).any())
+
+
+def _without_excess(op: Builder, node: Node, made: Value, x: Value, axes: Sequence[tuple[int, int]]) -> Value:
+    """`made` cut to the sizes that ONNX gives; axes are pairs of a position in the scales and the axis."""
+    positions, numbers = (i64(op, list(column)) for column in zip(*axes, strict=True))
+    lengths = convert(op, node, concat(op, [size_of(op, node, x, axis) for _, axis in axes]), DType.FLOAT32)
+    chosen = convert(op, node, op.Gather(required(node, 2), positions, i64(op, 0)), DType.FLOAT32)
+    ends = convert(op, node, op.Floor(op.Multiply(lengths, chosen)), DType.INT64)
+    return op.Slice(made, i64(op, [0] * len(axes)), ends, i64(op, [1] * len(axes)), numbers)
 
 
 def _has_integer_sizes(x: Value, scales: list[float] | None, axes: list[int]) -> bool:

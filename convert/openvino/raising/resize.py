@@ -19,7 +19,8 @@ from ....passes.preconditions import dtype_of, input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .resize_coordinates import EPSILON, FOR_NEAREST, Axis, Floats, Request, by_formula, indices, targets, weights
+from ..scaled_sizes import scaled_size
+from .resize_coordinates import FOR_NEAREST, Axis, Floats, Request, by_formula, indices, targets, weights
 from .support import Results, choice, constant, integers, normal_axes, vector
 
 _MODES = {
@@ -99,7 +100,7 @@ def _known(x: Value, axes: Sequence[int], wanted: Value, request: Request) -> li
         if goals is None or extent is None:
             return None
         goal = goals.reshape(-1)[position]
-        target = int(np.float32(extent) * (np.float32(goal) + EPSILON)) if request.by_scales else int(goal)
+        target = int(scaled_size(extent, goal) if request.by_scales else goal)
         given_scale = request.by_scales and not request.pillow
         scale = np.float32(goal) if given_scale else np.float32(target) / np.float32(max(extent, 1))
         if target != extent:

@@ -14,12 +14,12 @@ from ....passes.errors import InvalidModel
 from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
+from ..scaled_sizes import EPSILON
 from .support import vector
 
 Floats = np.ndarray[Any, np.dtype[Any]]
 
 FOR_NEAREST = "tf_half_pixel_for_nn"
-EPSILON = np.float32(1e-6)  # what OpenVINO adds to a scale before it computes a size
 
 
 @dataclass(frozen=True, slots=True)
