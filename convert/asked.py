@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -101,13 +102,16 @@ def identity(batch: Batch) -> tuple[int, ...]:
 
 
 def recorded(known: Mapping[tuple[int, ...], Outcome], run: Run) -> Run:
-    """What is known for sets of inputs; others are run."""
+    """What is known for sets of inputs; others are run, one by one."""
 
-    def answer(batches: Iterable[Batch]) -> Iterable[Outcome]:
-        batches = list(batches)
-        found = [known.get(identity(batch)) for batch in batches]
-        rest = iter(run([batch for batch, outcome in zip(batches, found, strict=True) if outcome is None]))
-        for outcome in found:
-            yield next(rest) if outcome is None else outcome
+    def answer(batches: Iterable[Batch]) -> Iterator[Outcome]:
+        with contextlib.ExitStack() as stack:
+            asking: Asking | None = None
+            for batch in batches:
+                outcome = known.get(identity(batch))
+                if outcome is None:
+                    asking = asking or stack.enter_context(contextlib.closing(Asking(run)))
+                    outcome = asking.ask(batch)
+                yield outcome
 
     return answer

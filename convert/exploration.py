@@ -13,13 +13,13 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..passes.graph import Graph
-from ..runtime.compare.accepted import accepted, has_open_sizes
+from ..runtime.compare.accepted import accepted, affordable, has_open_sizes
 from ..runtime.compare.combined import Combined
 from ..runtime.compare.coverage import Records, summary
 from ..runtime.compare.edge_trials import edge_trials, special_trials
@@ -49,6 +49,7 @@ _PATIENCE = 0.02  # for one set, beyond what plain ones take
 _MOST_KEPT = 16  # of which so many are kept, where it gives the files different results
 _MOST_OF_A_WAY = 4  # and so many of each way in which it does
 _REFUSED = 0.75  # the share of plain inputs beyond which sizes are looked for that A's runtime takes, too
+_FEW_SLOW = 8  # plain sets that executors are asked about, however long they take
 _MOST_TELLING = 4  # plain trials that are changed because of what they reach
 
 
@@ -147,14 +148,19 @@ class _Exploration:
         self.sides: dict[int, set[tuple[str, str]]] = {}  # plain trial -> what it reached in A
         self.b_runs = True
         self.longest = 0.0  # seconds that A's executor took for a plain set
+        self.probed: list[tuple[Batch, float]] = []
 
     def run(self) -> Explored:
-        start = time.monotonic()
         self.signature = accepted(self.signature, self._accepts, self.seed)
+        self.signature = affordable(self.signature, self.probed, self._accepts, self.seed)
         ones = dict.fromkeys(symbols_of(self.signature), 1)
+        start = time.monotonic()
         for number, one in enumerate(self._plain()):
             if len(self.found.trials) >= self.wanted:
                 break
+            if self._is_slow(time.monotonic() - start):
+                self.found.trials.append(replace(one, sparing=True))
+                continue
             outcome = self._try(one, always=True)
             if outcome.stage == "run" and ones:
                 again = Draft(self.signature, number, self.seed, ones).values()
@@ -170,13 +176,26 @@ class _Exploration:
         spent = time.monotonic() - start
         telling = self._telling()
         self._additional(max(_EDGE_SECONDS, spent), telling)
-        if spent / len(self.found.trials) < _SLOW:
+        if spent / len(self.found.trials) < _SLOW and not any(one.sparing for one in self.found.trials):
             self._search()
             self._sample(telling)
         return self._finished()
 
+    def _is_slow(self, spent: float) -> bool:
+        """Whether our executors are left out of further plain trials, which the files' runtimes decide: in `spent`
+        seconds they did few, and there are no branches and loops to be reached.
+        """
+        tried = len(self.found.trials)
+        if tried < _FEW_SLOW or len(self.sides) < _FEW_SLOW or spent < _SLOW * tried:
+            return False
+        if not all(any(one.own for one in asked.side.runnables) for asked in (self.a, self.b)):
+            return False
+        return all(hub is not None and not any(node.regions for _, node in hub.walk()) for hub in self.hubs)
+
     def _accepts(self, batch: Batch) -> bool:
         outcome = self.a.ask(batch)
+        if outcome.usable or outcome.stage == "timeout":
+            self.probed.append((batch, outcome.seconds if outcome.usable else math.inf))
         if not outcome.usable or not _has_numbers(outcome):
             return False
         return self.runtime is None or self.runtime.ask(batch).outputs is not None

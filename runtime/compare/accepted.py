@@ -8,6 +8,7 @@ the categories of a column: rows are drawn from all categories until some are ac
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from .signature import Signature
 
 _PROBES = 12
 _ENOUGH = 9  # of the probes
+_PROBE_SECONDS = 10.0
 _DRAWS = 300
 _SECONDS = 20.0
 _WANTED = 8
@@ -37,6 +39,8 @@ _SCALES = ((8, 64), (8, 200), (1, 64), (8, 640), (1, 640))
 """Least and largest size, in turn: neither images of a few pixels, most of them border, nor large ones at first."""
 
 _MOST_ELEMENTS = 1 << 19  # of all inputs
+_AFFORDABLE = 1.0  # seconds for one set
+_RARE = 7  # sets of affordable sizes for one of larger ones
 
 
 Accepts = Callable[[dict[str, Values]], bool]
@@ -50,14 +54,51 @@ def accepted(signature: Signature, accepts: Accepts, seed: int) -> Signature:
     """
     if not has_open_sizes(signature):
         return signature
-    taken = [batch for batch in design(signature, _PROBES, seed) if accepts(batch)]
-    if len(taken) >= _ENOUGH:
+    taken: list[dict[str, Values]] = []
+    end = time.monotonic() + _PROBE_SECONDS
+    probed = 0
+    for batch in design(signature, _PROBES, seed):
+        taken += [batch] if accepts(batch) else []
+        probed += 1
+        if time.monotonic() > end:
+            break
+    if len(taken) * _PROBES >= _ENOUGH * probed:
         return signature
     rows = _rows(signature, accepts, seed)
     if rows:
         return replace(signature, rows=rows)
     found = _Search(signature, accepts, seed).run(taken)
     return found if found.sizings else signature
+
+
+def affordable(
+    signature: Signature, runs: Sequence[tuple[Mapping[str, Values], float]], accepts: Accepts, seed: int
+) -> Signature:
+    """The signature itself where most of its sets keep the model for a second at most, else one with `sizings`.
+
+    Those are the sizes that were soon done with, and for every eighth set the next larger ones: what goes wrong along a
+    batch doesn't show in a batch of one.
+
+    Args:
+        runs: sets of inputs and how many seconds the model ran on them, infinity where it was broken off.
+        accepts: see `accepted`.
+    """
+    if not has_open_sizes(signature) or sum(spent > _AFFORDABLE for _, spent in runs) <= len(runs) // 4:
+        return signature
+    search = _Search(signature, accepts, seed)
+    symbols = symbols_of(search.signature)
+    fastest: dict[tuple[int, ...], float] = {}
+    for batch, spent in runs:
+        key = tuple(search.sizes_of(batch, symbols).values())
+        fastest[key] = min(spent, fastest.get(key, math.inf))
+    least = tuple(search.clamped(symbol, 1) for symbol in symbols)
+    if min(fastest.values()) > _AFFORDABLE and search.takes(dict(zip(symbols, least, strict=True)), 0):
+        fastest[least] = 0.0
+    ranked = sorted(fastest, key=lambda key: fastest[key])
+    cheap = [key for key in ranked if fastest[key] <= _AFFORDABLE][:_WANTED] or ranked[:1]
+    others = [key for key in ranked if key not in cheap and math.isfinite(fastest[key])][:1]
+    turns = [*(cheap * _RARE)[: max(len(cheap), _RARE)], *others] if others else cheap
+    return replace(search.signature, sizings=tuple(dict(zip(symbols, key, strict=True)) for key in turns))
 
 
 def has_open_sizes(signature: Signature) -> bool:
@@ -142,7 +183,7 @@ class _Search:
         refuses the others for may be their numbers."""
         symbols = symbols_of(self.signature)
         end = time.monotonic() + _SECONDS
-        known = {tuple(self._sizes_of(batch, symbols).values()) for batch in taken}
+        known = {tuple(self.sizes_of(batch, symbols).values()) for batch in taken}
         candidates = (dict(zip(symbols, sizes, strict=True)) for sizes in sorted(known, reverse=True))
         accepted = list(islice(filter(self._is_taken_again, candidates), _MOST_TAKEN))
         tried = {tuple(sizes.values()) for sizes in accepted}
@@ -160,18 +201,18 @@ class _Search:
             if key in tried or elements_of(self.signature, drawn, 1) > _MOST_ELEMENTS:
                 continue
             tried.add(key)
-            if self._takes(drawn, 4 * len(accepted)):
+            if self.takes(drawn, 4 * len(accepted)):
                 accepted.append(drawn)
         return replace(self.signature, sizings=tuple(accepted))
 
-    def _takes(self, sizes: dict[str, int], number: int) -> bool:
+    def takes(self, sizes: dict[str, int], number: int) -> bool:
         return self.accepts(Draft(replace(self.signature, sizings=(sizes,)), number, self.seed).values())
 
     def _is_taken_again(self, sizes: dict[str, int]) -> bool:
         """Whether other sets of these sizes are taken, too: of many rows one is often refused."""
-        return any(self._takes(sizes, _PROBES + number) for number in range(_AGAIN))
+        return any(self.takes(sizes, _PROBES + number) for number in range(_AGAIN))
 
-    def _sizes_of(self, batch: Mapping[str, Values], symbols: Sequence[str]) -> dict[str, int]:
+    def sizes_of(self, batch: Mapping[str, Values], symbols: Sequence[str]) -> dict[str, int]:
         found = dict.fromkeys(symbols, 1)
         for spec in self.signature.inputs:
             value = batch.get(spec.name)
@@ -186,14 +227,14 @@ class _Search:
         for symbol in symbols:
             same = bool(found) and self.random.random() < _SAME
             chosen = int(self.random.choice(list(found.values()))) if same else None
-            found[symbol] = self._size(symbol, least, largest) if chosen is None else self._clamped(symbol, chosen)
+            found[symbol] = self._size(symbol, least, largest) if chosen is None else self.clamped(symbol, chosen)
         return found
 
     def _size(self, symbol: str, least: int, largest: int) -> int:
         is_batch = symbol in self.leading and self.random.random() < 0.8
         sizes = _BATCH if is_batch else [size for size in self.sizes if least <= size <= largest]
-        return self._clamped(symbol, int(self.random.choice(sizes)))
+        return self.clamped(symbol, int(self.random.choice(sizes)))
 
-    def _clamped(self, symbol: str, size: int) -> int:
+    def clamped(self, symbol: str, size: int) -> int:
         lower, upper = self.bounds.get(symbol, (0, None))
         return max(lower, size if upper is None else min(size, upper))

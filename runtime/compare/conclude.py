@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from .record import Report, Status, Verdict
+from .running import NOT_ASKED
 
 ENOUGH = 0.25
 """A verdict "equal" needs at least this share of the trials asked for to have been compared, on both sides by runtimes
@@ -104,7 +105,7 @@ def _errors(report: Report, side: str, status: Status | None = None) -> Iterator
     for trial in report.trials:
         if status is None or trial.status == status:
             for run in getattr(trial, side):
-                if run.error or run.fault:
+                if (run.error or run.fault) and run.error != NOT_ASKED.error:
                     seen[run.runnable, run.error or run.fault] += 1
     for (runnable, error), count in seen.most_common(4):
         yield f"{runnable} on {side.upper()} ({count} trials): {error}"

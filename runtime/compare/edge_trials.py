@@ -213,8 +213,8 @@ def _operand(spec: InputSpec, edge: Edge, bases: Sequence[Base]) -> Iterator[Cas
             found = proposals(spec, edge, base)
             if place >= len(found):
                 return None
-            why, new = found[place]
-            return _changed(base, spec.name, new, f"{edge.kind} {why} of {edge.where}")
+            chosen = found[place]
+            return _changed(base, spec.name, chosen.array(), f"{edge.kind} {chosen.text} of {edge.where}")
 
         yield case
 

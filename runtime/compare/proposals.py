@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -27,8 +28,28 @@ class Base(NamedTuple):
     values: dict[str, Values]
 
 
-def proposals(spec: InputSpec, edge: Edge, base: Base) -> list[tuple[str, Values]]:
-    """What an operand may be in this set: a text and a value each."""
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What an operand may be.
+
+    Attributes:
+        text: its values, for people.
+        old: the input's value in the plain set.
+        values, shape: see `filled`; the input's type holds them.
+    """
+
+    text: str
+    old: Values
+    values: Sequence[float]
+    shape: tuple[int, ...] | None
+
+    def array(self) -> Values:
+        """The input's value."""
+        return filled(self.old, self.values, self.shape)
+
+
+def proposals(spec: InputSpec, edge: Edge, base: Base) -> list[Proposal]:
+    """What an operand may be in this set."""
     old = base.values.get(spec.name)
     if not isinstance(old, np.ndarray) or old.dtype.kind not in ("iu" if edge.kind == "level" else "iuf"):
         return []
@@ -43,13 +64,14 @@ def proposals(spec: InputSpec, edge: Edge, base: Base) -> list[tuple[str, Values
     ]
     for_all = [values for column in zip_longest(*lists) for values in column if values is not None]
     chosen = single if old.size == 1 and not for_all else [*for_all[:4], *_mixed(single, for_all[4:])]
-    arrays: dict[str, Values] = {}
+    found: dict[str, Proposal] = {}
     for values in chosen:
         turned = [undone(edge, value) for value in values]
-        new = filled(old, turned, _length(spec, old, len(turned)) if values not in single else None)
-        if new is not None:
-            arrays.setdefault(str([int(v) if v == int(v) else v for v in values]), new)
-    return list(arrays.items())
+        shape = _length(spec, old, len(turned)) if values not in single else None
+        if fits(old, turned, shape):
+            text = str([int(v) if v == int(v) else v for v in values])
+            found.setdefault(text, Proposal(text, old, turned, shape))
+    return list(found.values())
 
 
 def _mixed(first: Sequence[Any], second: Sequence[Any]) -> Iterator[Any]:
@@ -108,20 +130,21 @@ def _length(spec: InputSpec, old: np.ndarray[Any, Any], count: int) -> tuple[int
     return (count,) if _is_open(spec) or (old.ndim == 1 and old.size == count) else old.shape
 
 
-def filled(old: Values, values: Sequence[float], shape: tuple[int, ...] | None = None) -> Values:
-    """The values in an array like `old`, over and over; None where its type doesn't hold them."""
+def fits(old: Values, values: Sequence[float], shape: tuple[int, ...] | None = None) -> bool:
+    """Whether there is such an array, see `filled`."""
     if not isinstance(old, np.ndarray) or old.dtype.kind not in "iufV":
-        return None
-    wanted = old.shape if shape is None else shape
-    total = math.prod(wanted)
-    if shape is not None and total != len(values):
-        return None
+        return False
+    if shape is not None and math.prod(shape) != len(values):
+        return False
     if old.dtype.kind in "iu":
         info = ml_dtypes.iinfo(old.dtype)
-        if any(value != int(value) or not info.min <= value <= info.max for value in values):
-            return None
-        values = [int(value) for value in values]
-    elif any(abs(value) > _WIDE for value in values):
+        return all(value == int(value) and info.min <= value <= info.max for value in values)
+    return all(abs(value) <= _WIDE for value in values)
+
+
+def filled(old: Values, values: Sequence[float], shape: tuple[int, ...] | None = None) -> Values:
+    """The values in an array like `old`, over and over; None where its type doesn't hold them."""
+    if not isinstance(old, np.ndarray) or not fits(old, values, shape):
         return None
-    new = np.array([values[k % len(values)] for k in range(total)] if values else [], object)
-    return new.astype(old.dtype).reshape(wanted)
+    numbers = [int(value) for value in values] if old.dtype.kind in "iu" else list(values)
+    return np.resize(np.array(numbers, object).astype(old.dtype), old.shape if shape is None else shape)

@@ -133,9 +133,11 @@ class Designed:
         why: what is extraordinary about it, "" if nothing is.
         tags: which special numbers it has: "nan", "inf", "denormal", "huge" (floats beyond 1e9), "wide" (integers
             beyond 2^24), "nul" (text with a zero byte).
+        sparing: our executor takes long and is asked only where the files' own runtimes leave something open.
     """
 
     inputs: dict[str, Values]
     kind: Literal["plain", "edge", "special"] = "plain"
     why: str = ""
     tags: frozenset[str] = frozenset()
+    sparing: bool = False

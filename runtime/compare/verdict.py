@@ -24,7 +24,7 @@ from .ranges import are_coarse_integers, is_overflow_open, mark_beyond_int32
 from .record import Disagreement, Finding, Report, SideRun, Status, Trial, describe
 from .rounding import Rounding, TrialRounding
 from .rounding_tensors import judged
-from .runnables import outcomes_of
+from .running import TrialRuns
 from .second_look import SecondLook
 from .sides import Side
 from .signature import Designed
@@ -97,6 +97,7 @@ class _Comparison:
         rounding: Rounding | None,
     ) -> None:
         self.a, self.b = replace(a), replace(b)
+        self.designed = designed
         self.batches: list[Batch] = [one.inputs for one in designed]
         self.kinds = [one.kind for one in designed]
         self.rtol, self.atol, self.rounding = rtol, atol, rounding
@@ -112,17 +113,13 @@ class _Comparison:
         self.excused = 0  # trials in which a difference had such a reason
 
     def report(self, asked: int | None = None) -> Report:
-        given_to_b = [renamed(batch, self.inputs.pairs) for batch in self.batches]
-        streams = [outcomes_of(one, self.batches) for one in self.a.runnables]
-        streams += [outcomes_of(one, given_to_b) for one in self.b.runnables]
+        runs = TrialRuns(self.a, self.b, self.designed, self.inputs)
         trials: list[Trial] = []
         try:
-            for number, batch in enumerate(self.batches):
-                outcomes = [next(stream) for stream in streams]
-                trials.append(self._trial(number, batch, outcomes))
+            for number in range(len(self.batches)):
+                trials.append(self._trial(number, runs))
         finally:
-            for stream in streams:
-                stream.close()
+            runs.close()
             self.again.close()
             if self.rounding is not None:
                 self.rounding.close()
@@ -149,14 +146,14 @@ class _Comparison:
 
     # one trial -----------------------------------------------------------------------------------------
 
-    def _trial(self, number: int, batch: Batch, outcomes: list[Outcome]) -> Trial:
-        cut = len(self.a.runnables)
-        a_runs, b_runs = answers_of(self.a, outcomes[:cut]), answers_of(self.b, outcomes[cut:])
-        mark_beyond_int32(batch, [*a_runs, *b_runs])
-        both = TrialAnswers(
-            SideAnswers(self.a, a_runs, batch), SideAnswers(self.b, b_runs, renamed(batch, self.inputs.pairs))
-        )
+    def _trial(self, number: int, runs: TrialRuns) -> Trial:
+        batch = self.batches[number]
+        both = self._answers(batch, runs.outcomes(number))
         judgement = self._judge(number, both)
+        if self.designed[number].sparing and judgement.status != "equal":
+            self._take_back(number)
+            both = self._answers(batch, runs.all_outcomes(number))
+            judgement = self._judge(number, both)
         if not self.is_settled:
             judgement = self._look_again(number, both, judgement)
         if judgement.status == "different" and both.a.is_outside_domain:
@@ -179,10 +176,18 @@ class _Comparison:
             judgement.status,
             judgement.units,
             {name: describe(value) for name, value in batch.items()},
-            [_summary(answer) for answer in a_runs],
-            [_summary(answer) for answer in b_runs],
+            [_summary(answer) for answer in both.a.answers],
+            [_summary(answer) for answer in both.b.answers],
             known,
             both.a_is_alone and not special,
+        )
+
+    def _answers(self, batch: Batch, outcomes: list[Outcome]) -> TrialAnswers:
+        cut = len(self.a.runnables)
+        a_runs, b_runs = answers_of(self.a, outcomes[:cut]), answers_of(self.b, outcomes[cut:])
+        mark_beyond_int32(batch, [*a_runs, *b_runs])
+        return TrialAnswers(
+            SideAnswers(self.a, a_runs, batch), SideAnswers(self.b, b_runs, renamed(batch, self.inputs.pairs))
         )
 
     def _judge(self, number: int, both: TrialAnswers) -> _Judgement:

@@ -16,6 +16,7 @@ Options:
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import platform
@@ -71,10 +72,25 @@ def _configure(threads: int) -> None:
         os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_max_isa=AVX".strip()
 
 
-def _register_lapack(jax: Any) -> None:
-    """Let XLA find LAPACK's routines, which jax calls for decompositions; uninitialized, they end the process."""
+def prepare(path: Path, options: Options) -> None:
+    """Import what a session needs: no thread is started before there is a client."""
+    _configure(options.get("threads", 1))
+    bindings()
+    _lapack()
+    with contextlib.suppress(ImportError):
+        importlib.import_module("jax")  # which jaxlib imports when it hands over results, where it is installed
+
+
+def _lapack() -> Any:
+    """LAPACK's routines, which come from SciPy; uninitialized, they end the process."""
     lapack = importlib.import_module("jaxlib.cpu._lapack")
     lapack.initialize()
+    return lapack
+
+
+def _register_lapack(jax: Any) -> None:
+    """Let XLA find LAPACK's routines, which jax calls for decompositions."""
+    lapack = _lapack()
     for name, routine in lapack.registrations().items():
         jax.register_custom_call_target(name, routine, "cpu", int(name.endswith("_ffi")))
 

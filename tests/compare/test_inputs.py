@@ -1,3 +1,4 @@
+import math
 from itertools import product
 
 import ml_dtypes
@@ -13,7 +14,7 @@ from backedge.passes.types import (
     TensorType,
     tensor,
 )
-from backedge.runtime.compare.accepted import accepted
+from backedge.runtime.compare.accepted import accepted, affordable
 from backedge.runtime.compare.inputs import design
 from backedge.runtime.compare.signature import Edge, InputSpec, Signature
 
@@ -278,6 +279,33 @@ def test_sizes_that_a_model_takes_are_searched_for():
     )
     found = accepted(Signature(voice), accepts, 0)
     assert found.sizings and all(accepts(one) for one in design(found, 8))
+
+
+def test_sizes_that_take_a_second_are_rare():
+    """A model that needs 0.4 s for each row; six are too many, and all but one set in eight have one or two."""
+    signature = Signature([InputSpec("x", TensorType(DType.FLOAT32, (None, 3)))])
+    runs = [
+        ({"x": np.zeros((rows, 3), np.float32)}, 0.4 * rows if rows < 6 else math.inf) for rows in (2, 6, 1, 4, 7, 3)
+    ]
+    found = affordable(signature, runs, lambda batch: True, 0)
+    rows = [batch["x"].shape[0] for batch in design(found, 16)]
+    assert set(rows) == {1, 2, 3}
+    assert rows.count(3) == 2
+
+
+def test_sizes_are_one_where_all_that_were_tried_take_too_long():
+    signature = Signature([InputSpec("x", TensorType(DType.FLOAT32, ("n", 3)))])
+    runs = [({"x": np.zeros((rows, 3), np.float32)}, math.inf if rows > 2 else 1.5) for rows in (2, 4, 5)]
+    rows = [batch["x"].shape[0] for batch in design(affordable(signature, runs, lambda batch: True, 0), 8)]
+    assert rows == [1] * 7 + [2]
+    refused = affordable(signature, runs, lambda batch: False, 0)
+    assert [batch["x"].shape[0] for batch in design(refused, 4)] == [2] * 4
+
+
+def test_sizes_are_free_where_few_sets_take_long():
+    signature = Signature([InputSpec("x", TensorType(DType.FLOAT32, ("n", 3)))])
+    runs = [({"x": np.zeros((rows, 3), np.float32)}, 1.5 if rows > 4 else 0.1) for rows in (2, 4, 5, 1)]
+    assert affordable(signature, runs, lambda batch: True, 0) is signature
 
 
 def test_sizes_of_sets_that_were_refused_for_their_numbers_are_kept():

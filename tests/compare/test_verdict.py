@@ -12,6 +12,7 @@ from backedge.runtime.compare.matching import match_names
 from backedge.runtime.compare.rounding import Rounding
 from backedge.runtime.compare.runnables import Runnable, in_process, on_file
 from backedge.runtime.compare.sides import Side
+from backedge.runtime.compare.signature import Designed
 from backedge.runtime.compare.verdict import compare_sides
 from backedge.runtime.oracles import Outcome
 
@@ -568,3 +569,38 @@ def test_onnxruntime_against_openvino(tmp_path):
     assert report.verdict == "equal", report.reasons
     assert nonzero(report) == {"equal": 3, "unknown": 2}  # 2**30 + 2**30 and above don't fit
     assert any("OpenVINO computes 64-bit" in reason or "in 32 bits" in reason for reason in report.reasons)
+
+
+def _counted(call, asked):
+    """An executor that notes what it is asked."""
+
+    def count(batch):
+        asked.append(float(batch["x"]))
+        return call(batch)
+
+    return executor(count)
+
+
+@pytest.mark.parametrize("of_b", [right, wrong_from(6)])
+def test_a_slow_executor_is_asked_only_where_runtimes_leave_something_open(of_b):
+    """Of eight trials the last five are sparing, and B's runtime is wrong in the last two of them or in none."""
+    asked = {"a": [], "b": []}
+    a = Side("A", [_counted(right, asked["a"]), own(right)])
+    b = Side("B", [_counted(of_b, asked["b"]), own(of_b)])
+    trials = [Designed(batch, sparing=batch["x"] > 2) for batch in TRIALS]
+    report = compare_sides(a, b, trials)
+    needed = [0, 1, 2] if of_b is right else [0, 1, 2, 6, 7]
+    assert asked == {"a": needed, "b": needed}
+    assert report.verdict == ("equal" if of_b is right else "different")
+    assert [trial.status for trial in report.trials] == ["equal"] * 6 + ["equal" if of_b is right else "different"] * 2
+    assert [run.status for run in report.trials[3].a] == ["skipped", "ok"]
+    assert not any("not asked" in reason for reason in report.reasons)
+
+
+def test_a_slow_executor_stands_in_for_a_runtime_that_fails():
+    """Only our executor is left of B on the sparing trials: they are compared, and confirm nothing."""
+    a = Side("A", [executor(right), own(right)])
+    b = Side("B", [executor(right), own(fails_from(3))])
+    report = compare_sides(a, b, [Designed(batch, sparing=batch["x"] > 2) for batch in TRIALS])
+    assert [run.status for run in report.trials[5].b] == ["ok", "run"]
+    assert report.verdict == compare_sides(a, b, TRIALS).verdict

@@ -269,7 +269,7 @@ def verified(pair: Pair, trials: int, folder: Path) -> Result:
 def start_servers(targets: Iterable[str]) -> None:
     """Let the processes from which sessions are forked import the runtimes, once for all verifications; a verification
     itself is forked from this process."""
-    from backedge.convert import conversion, verification  # noqa: F401  what a verification needs itself
+    from backedge.convert import conversion, verification
     from backedge.runtime.oracles.forks import warm_up
 
     a = Path("a.onnx")
@@ -277,6 +277,13 @@ def start_servers(targets: Iterable[str]) -> None:
         verification.start_runtimes((a, Path(f"b{suffix}")), (None, None))
     for module in ("reading", "reference_session", "openvino_session"):  # asked beside a file's own runtime
         warm_up(module, a, {})
+    text = '<ir_version: 10, opset_import: ["" : 18]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
+    with tempfile.TemporaryDirectory(prefix="trust-") as folder:
+        a = Path(folder) / "a.onnx"
+        onnx.save(onnx.parser.parse_model(text), a)
+        for target in targets:  # readers and writers are imported when they are first used
+            name, _, opset = target.partition(":")
+            conversion.convert(a, a.with_name("b" + SUFFIXES[name]), opset=int(opset) if opset else None, verify=0)
 
 
 def _verify(a: Path, b: Path, target: str, trials: int) -> Iterator[tuple[str, list[str]]]:
