@@ -277,7 +277,7 @@ def start_servers(targets: Iterable[str]) -> None:
         verification.start_runtimes((a, Path(f"b{suffix}")), (None, None))
     for module in ("reading", "reference_session", "openvino_session"):  # asked beside a file's own runtime
         warm_up(module, a, {})
-    text = '<ir_version: 10, opset_import: ["" : 18]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
+    text = '<ir_version: 10, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) { y = Neg (x) }'
     with tempfile.TemporaryDirectory(prefix="trust-") as folder:
         a = Path(folder) / "a.onnx"
         onnx.save(onnx.parser.parse_model(text), a)
