@@ -310,6 +310,36 @@ def formats() -> int:
     return 0
 
 
+@cli.command()
+@click.argument("action", type=click.Choice(["where", "size", "clear"]), required=False)
+def cache(action: str | None) -> int:
+    """Show what is kept of compiled loops on disk, or clear it.
+
+    where: the folder. size: bytes. clear: remove all. Nothing: folder, loops, size. $BACKEDGE_CACHE names another
+    folder; where it is empty nothing is kept.
+    """
+    from ..runtime.compiled import cache as kept
+    from ..runtime.compiled import stored
+    from .terminal import out
+
+    folder = kept.folder()
+    entries = [] if folder is None else stored.entries(folder)
+    size = sum(entry.size for entry in entries)
+    if action == "where":
+        click.echo("" if folder is None else str(folder))
+    elif action == "size":
+        click.echo(size)
+    elif action == "clear":
+        for entry in entries:
+            entry.remove()
+        out.print(f"removed {len(entries)} compiled loops, {size / 1e6:.1f} MB")
+    elif folder is None:
+        out.print(f"compiled loops aren't kept: ${kept.VARIABLE} is empty")
+    else:
+        out.print(f"{folder}: {len(entries)} compiled loops, {size / 1e6:.1f} of at most {stored.MOST / 1e6:.0f} MB")
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit with its code."""
     request = Request()

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from . import stored
 from .function import Argument, Function
 
 VARIABLE = "BACKEDGE_CACHE"
@@ -58,7 +59,7 @@ def on_hand(function: Function) -> bool:
     """Whether the function's machine code is loaded already, or on disk."""
     _, key = _identity(function)
     place = folder()
-    return key in _loaded or (place is not None and any((place / "__pycache__").glob(f"{_stem(key)}.*.nbi")))
+    return key in _loaded or (place is not None and stored.is_kept(place, key))
 
 
 def compiled(function: Function) -> Compiled:
@@ -87,6 +88,7 @@ def _identity(function: Function) -> tuple[str, str]:
         repr(function.arguments),
         repr([(array.dtype.str, array.ndim) for array in function.constants]),
         numba.__version__,
+        llvmlite.__version__,
         sys.version,
         llvmlite.binding.get_host_cpu_name(),
         repr(sorted(llvmlite.binding.get_host_cpu_features().items())),
@@ -95,16 +97,12 @@ def _identity(function: Function) -> tuple[str, str]:
     return source, hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def _stem(key: str) -> str:
-    return f"loop_{key}"
-
-
 def _compile(function: Function, source: str, key: str) -> Compiled:
     begin = time.perf_counter()
     import numba
 
     path = _kept(source, key)
-    module = ModuleType(f"backedge_{_stem(key)}")
+    module = ModuleType(f"backedge_{stored.stem(key)}")
     sys.modules[module.__name__] = module
     exec(compile(source, str(path or f"<{module.__name__}>"), "exec"), module.__dict__)
     signature = tuple(_numba_type(argument) for argument in function.arguments if argument is not None)
@@ -112,9 +110,13 @@ def _compile(function: Function, source: str, key: str) -> Compiled:
     dispatcher = numba.njit(cache=path is not None, **_OPTIONS)(module.__dict__["loop"])
     if path is not None:
         _load_without_registries(dispatcher)
+        if not stored.is_whole(path.parent, key):
+            stored.discard(path.parent, key)
     dispatcher.compile((*signature, *constants))
     dispatcher.disable_compile()
     hits = sum(dispatcher.stats.cache_hits.values())
+    if path is not None and not hits:
+        stored.seal(path.parent, key)
     return Compiled(dispatcher, time.perf_counter() - begin, from_disk=hits > 0)
 
 
@@ -150,7 +152,7 @@ def _kept(source: str, key: str) -> Path | None:
     place = folder()
     if place is None:
         return None
-    path = place / f"{_stem(key)}.py"
+    path = place / f"{stored.stem(key)}.py"
     try:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not path.exists():

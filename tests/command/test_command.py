@@ -160,3 +160,23 @@ def test_sample_from_openvino(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert (code, err) == (0, "")
     assert "equal" in out
     assert "Scan" in {node.op_type for node in onnx.load(target).graph.node}
+
+
+def test_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two loops, one without machine code, beside a file that isn't the cache's."""
+    monkeypatch.setenv("BACKEDGE_CACHE", str(tmp_path))
+    (tmp_path / "__pycache__").mkdir()
+    sizes = {"loop_a1.py": 10, "loop_a1.sha256": 64, "__pycache__/loop_a1.loop-5.py311.nbi": 20, "loop_b2.py": 7}
+    for name, size in {**sizes, "notes.py": 5}.items():
+        (tmp_path / name).write_bytes(b" " * size)
+    assert run(capsys, "cache", "where") == (0, f"{tmp_path}\n", "")
+    assert run(capsys, "cache", "size") == (0, f"{sum(sizes.values())}\n", "")
+    code, out, _ = run(capsys, "cache")
+    assert code == 0 and "2 compiled loops" in out.replace("\n", " ")
+    assert run(capsys, "cache", "clear")[:2] == (0, "removed 2 compiled loops, 0.0 MB\n")
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["notes.py"]
+    monkeypatch.setenv("BACKEDGE_CACHE", "")
+    assert run(capsys, "cache", "where") == (0, "\n", "")
+    assert run(capsys, "cache", "clear")[:2] == (0, "removed 0 compiled loops, 0.0 MB\n")
+    code, _, err = run(capsys, "cache", "purge")
+    assert code == 2 and "where" in err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from backedge.passes.graph import Node
 from backedge.passes.loop import Captured, Carried, Iteration, Sliced, Stacked
 from backedge.passes.types import tensor
-from backedge.runtime.compiled import CompiledLoop, cache
+from backedge.runtime.compiled import CompiledLoop, cache, stored
 
 from compiled.graphs import INT, Body, compiled, f32, i64, loop, same
 
@@ -33,7 +34,12 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def contents(place: Path) -> dict[str, tuple[int, bytes]]:
-    return {str(p.relative_to(place)): (p.stat().st_mtime_ns, p.read_bytes()) for p in place.rglob("*") if p.is_file()}
+    """Of all files, when they were changed (of a digest, it was used then) and what is in them."""
+    return {
+        str(p.relative_to(place)): (0 if p.suffix == ".sha256" else p.stat().st_mtime_ns, p.read_bytes())
+        for p in place.rglob("*")
+        if p.is_file()
+    }
 
 
 def test_made_once_then_loaded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +50,7 @@ def test_made_once_then_loaded(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert first.is_ready(inputs)
     assert first.seconds > 0
     before = contents(place)
-    assert sorted(Path(name).suffix for name in before) == [".nbc", ".nbi", ".py"]
+    assert sorted(Path(name).suffix for name in before) == [".nbc", ".nbi", ".py", ".sha256"]
     same(first(inputs), f32(7))
 
     monkeypatch.setattr(cache, "_loaded", {})
@@ -126,6 +132,59 @@ def test_a_file_that_isnt_ours_is_left_alone(place: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(cache, "_loaded", {})
     same(compiled(adding(4.0))(inputs), f32(9))
     assert path.read_text() == "raise SystemExit"
+
+
+def _flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "a bit": _flip,
+    "cut off": lambda path: path.write_bytes(path.read_bytes()[:-100]),
+    "empty": lambda path: path.write_bytes(b""),
+    "removed": Path.unlink,
+}
+
+
+@pytest.mark.parametrize("suffix", [".nbc", ".nbi", ".sha256"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_machine_code_is_made_anew(
+    suffix: str, damage: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = [i64(3), None, f32(1)]
+    assert compiled(adding(2.5)).prepare(inputs)
+    (path,) = place.rglob(f"*{suffix}")
+    DAMAGES[damage](path)
+    for from_disk in (False, True):
+        monkeypatch.setattr(cache, "_loaded", {})
+        same(compiled(adding(2.5))(inputs), f32(8.5))
+        (code,) = cache._loaded.values()
+        assert code.from_disk == from_disk
+
+
+def test_what_was_used_least_recently_goes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three loops of the same size where there is room for two; the first is used again before the third is made."""
+    inputs = [i64(1), None, f32(0)]
+    keys = []
+    for step in (1.5, 2.5, 3.5):
+        if len(keys) == 2:
+            (entry, other) = stored.entries(place)
+            monkeypatch.setattr(stored, "MOST", entry.size + other.size + 100)
+            monkeypatch.setattr(cache, "_loaded", {})
+            assert compiled(adding(1.5)).prepare(inputs)
+        assert compiled(adding(step)).prepare(inputs)
+        keys += [key for key in cache._loaded if key not in keys]
+        for age, key in enumerate(reversed(keys)):  # clocks of file systems are coarse
+            digest = place / f"{stored.stem(key)}.sha256"
+            if len(keys) == 2:
+                os.utime(digest, (1000 - age, 1000 - age))
+    assert len(keys) == 3
+    assert {file.name for entry in stored.entries(place) for file in entry.files if file.suffix == ".py"} == {
+        f"{stored.stem(keys[place])}.py" for place in (0, 2)
+    }
+    assert not [path.name for path in place.rglob("*") if keys[1] in path.name]
 
 
 def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
