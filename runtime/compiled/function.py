@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from .tensors import KINDS, SMALL, Atom, Decline, Dim, Small, Stored, Sym, Tenso
 Array = np.ndarray[Any, Any]
 
 _KIND_OF = {np.dtype("bool" if kind == "bool" else kind): kind for kind in KINDS}
+_NUMBER = re.compile(r"\bnp\.(?:float|u?int)\d+\(-?(?:[\d.]+(?:e[+-]?\d+)?|np\.inf|np\.nan)\)")
 _LONGEST = 20_000
 """Lines of source up to which a function is compiled: that takes about 2.5 ms a line."""
 
@@ -135,7 +137,15 @@ def generate(node: Node, arguments: Sequence[Argument | None]) -> Function:
     if len(lines) > _LONGEST:
         raise Decline(f"{len(lines)} lines take too long to compile")
     constants = tuple(data.numpy() for _, data in em.constants)
-    return Function("\n".join(lines) + "\n", tuple(arguments), constants, tuple(outputs))
+    return Function(_named_numbers("\n".join(lines) + "\n"), tuple(arguments), constants, tuple(outputs))
+
+
+def _named_numbers(source: str) -> str:
+    """The source with its typed numbers as constants of the module: Numba takes each of them in the function for a
+    call, which takes as long to compile as an operator."""
+    names: dict[str, str] = {}
+    source = _NUMBER.sub(lambda found: names.setdefault(found[0], f"K{len(names)}"), source)
+    return "".join(f"{name} = {number}\n" for number, name in names.items()) + source
 
 
 def _argument(em: Emitter, name: str, argument: Argument) -> Tensor:

@@ -38,6 +38,41 @@ _divide = _operation("div")
 _remainder = _operation("rem")
 
 
+@intrinsic
+def select(context, condition, a, b):
+    """`a if condition else b`, both of which are known: no branch, of which Numba can bear few in a function."""
+    result = context.unify_types(a, b)
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.select(*arguments)
+
+    return (result(types.boolean, result, result), generate) if result is not None else None
+
+
+def _extreme(sign: str, a: Any, b: Any) -> Any:
+    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one, other = arguments
+        if isinstance(a, types.Float):
+            is_first = builder.or_(builder.fcmp_ordered(sign, one, other), builder.fcmp_unordered("uno", one, one))
+        else:
+            is_first = (builder.icmp_signed if a.signed else builder.icmp_unsigned)(sign, one, other)
+        return builder.select(is_first, one, other)
+
+    return (a(a, a), generate) if isinstance(a, types.Number) and a == b else None
+
+
+@intrinsic
+def larger(context, a, b):
+    """The larger of two; of zeros that differ in sign the second one, as NumPy has it; NaN where one of them is."""
+    return _extreme(">", a, b)
+
+
+@intrinsic
+def smaller(context, a, b):
+    """The smaller of two, see `larger`."""
+    return _extreme("<", a, b)
+
+
 @kernel
 def divide_signed(a, b):
     """a / b truncated toward zero; 0 for b = 0; wraps for the lowest number by -1."""

@@ -57,9 +57,6 @@ def wide(function: str, *operands: str) -> str:
     return f"{function}({', '.join(f'np.{{wide}}({operand})' for operand in operands)})"
 
 
-# of zeros that differ in sign the second one, as NumPy has it
-_NAN_FIRST = "({0} if {0} %s {1} or {0} != {0} else {1})"
-
 ROWS: dict[str, Row] = {
     # two operands
     "Add": numbers("{0} + {1}"),
@@ -77,15 +74,15 @@ ROWS: dict[str, Row] = {
     "BitwiseAnd": Row(integers="{0} & {1}"),
     "BitwiseOr": Row(integers="{0} | {1}"),
     "BitwiseXor": Row(integers="{0} ^ {1}"),
-    "Max": Row(_NAN_FIRST % ">", "{0} if {0} > {1} else {1}"),
-    "Min": Row(_NAN_FIRST % "<", "{0} if {0} < {1} else {1}"),
+    "Max": numbers("larger({0}, {1})"),
+    "Min": numbers("smaller({0}, {1})"),
     # one operand
     "Abs": Row("abs({0})", "abs({0})", unsigned="{0}"),
     "Neg": Row("-{0}", "-{0}"),
     "Sign": Row(
-        "({one} if {0} > {zero} else -{one} if {0} < {zero} else {0} if {0} != {0} else {zero})",
-        "{one} if {0} > {zero} else -{one} if {0} < {zero} else {zero}",
-        unsigned="{one} if {0} > {zero} else {zero}",
+        "select({0} > {zero}, {one}, select({0} < {zero}, -{one}, select({0} != {0}, {0}, {zero})))",
+        "select({0} > {zero}, {one}, select({0} < {zero}, np.{kind}(-1), {zero}))",
+        unsigned="select({0} > {zero}, {one}, {zero})",
     ),
     "Not": Row(boolean="not {0}"),
     "BitwiseNot": Row(integers="~{0}"),
@@ -100,7 +97,7 @@ ROWS: dict[str, Row] = {
     "Tanh": Row("math.tanh({0})", single="tanh32({0})"),
     "Sigmoid": Row("{one} / ({one} + math.exp(-{0}))", single="sigmoid32({0})"),
     "Erf": Row("math.erf({0})", single="np.float32(math.erf(np.float64({0})))"),
-    "Relu": Row("({0} if {0} > {zero} or {0} != {0} else {zero})", "{0} if {0} > {zero} else {zero}", unsigned="{0}"),
+    "Relu": Row("larger({0}, {zero})", "larger({0}, {zero})", unsigned="{0}"),
     **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Sin", "Cos", "Tan", "Sinh", "Cosh")},
     **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh")},
 }
@@ -177,7 +174,7 @@ def shift(em: Emitter, attrs: Attributes, operands: list[Atom]) -> Atom:
     sign = {"LEFT": "<<", "RIGHT": ">>"}[attrs.string("direction")]
     bits = int(a.kind.removeprefix("uint"))
     shifted = f"np.uint64({a.code}) {sign} np.uint64({b.code})"
-    return em.let(f"{cast(a.kind, shifted)} if {b.code} < {bits} else {literal(a.kind, 0).code}", a.kind)
+    return em.let(f"select({b.code} < {bits}, {cast(a.kind, shifted)}, {literal(a.kind, 0).code})", a.kind)
 
 
 def select(em: Emitter, _: Attributes | None, operands: list[Atom]) -> Atom:
@@ -185,7 +182,7 @@ def select(em: Emitter, _: Attributes | None, operands: list[Atom]) -> Atom:
     condition, a, b = operands
     if condition.value is not None:
         return a if condition.value else b
-    return em.let(f"{a.code} if {condition.code} else {b.code}", a.kind)
+    return em.let(f"select({condition.code}, {a.code}, {b.code})", a.kind)
 
 
 Formula = Callable[[Emitter, Attributes, list[Atom]], Atom]

@@ -85,7 +85,7 @@ def reshape(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tens
             em.refuse_if(f"{atom.code} < 0", "a size to infer that isn't constant")
             if copies:
                 other = 0 if old is None else old
-                atom = em.let(f"{atom.code} if {atom.code} != 0 else np.int64({other})", "int64")
+                atom = em.let(f"select({atom.code} != 0, {atom.code}, np.int64({other}))", "int64")
             dims.append(em.dim_of(atom))
         elif atom.value == 0 and copies:
             if old is None:
@@ -267,7 +267,7 @@ def triangle(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Ten
 
     def element(reader: Reader, at: Index) -> Atom:
         kept = reader.read(source, at)
-        return em.let(f"{kept.code} if {at[-1]} - {at[-2]} {sign} {diagonal.code} else {zero.code}", tensor.kind)
+        return em.let(f"select({at[-1]} - {at[-2]} {sign} {diagonal.code}, {kept.code}, {zero.code})", tensor.kind)
 
     return em.lazy(Lazy(tensor.kind, tensor.dims, element))
 
