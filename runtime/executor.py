@@ -18,7 +18,8 @@ from ..passes.errors import InvalidModel
 from ..passes.graph import DEFAULT, Graph, Node, Value
 from ..passes.types import DType, Interval, OptionalType, SequenceType, TensorType, Type
 from .kernels.base import ExecutionError
-from .loops import Compiled, Compiler, LoopCall, if_call
+from .loops import LoopCall, if_call
+from .machine_code import Compiled, Compiler
 from .plan import Arithmetic, Context, Plan, Watch, normal
 
 

@@ -2,45 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import sys
-import threading
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..passes.errors import InvalidModel
-from ..passes.graph import Node
+from ..passes.graph import Node, Value
 from ..passes.loop import Captured, Carried, Condition, Iteration, Loop, Sliced, SlotIndices, Stacked, part_range
 from ..passes.types import Dim, merge_dims
 from .kernels.base import Array, ExecutionError, normal_axis, scalar
+from .machine_code import Compiler, MachineCode
 from .plan import Call, Context, Plan
-
-
-class Compiled(Protocol):
-    """A loop compiled as a whole: the node's inputs -> its outputs, or None where these inputs are none for it."""
-
-    def __call__(self, inputs: list[Any], /) -> list[Any] | None: ...
-
-    def is_ready(self, inputs: list[Any], /) -> bool:
-        """Whether a call with such inputs needs no compiling: machine code is loaded or on disk."""
-        ...
-
-
-Compiler = Callable[[Node], Compiled | None]
-
-COMPILE_AFTER = 300_000
-"""How many operators run in a loop's passes, done or certain to come, make compiling it worth asking for.
-
-About half a second's work; importing Numba and compiling cost one to four.
-"""
-
-LOAD_AFTER = 100_000, 5_000
-"""The same for a loop whose machine code is on disk: before Numba is imported, which takes a third of a second, and
-after."""
-
-_MOST_DECLINED = 3
 
 
 class LoopCall:
@@ -55,25 +28,18 @@ class LoopCall:
         if view.initial_condition is not None and not self.condition:
             raise InvalidModel(f"{node}: an initial condition without a condition slot")
         self.results = len(node.outputs)
-        self.compiler: Compiler | None = compiler
-        self.compiled: Compiled | None = None
-        self.weight = max(len(self.body), 1)
-        self.passes = 0
-        self.declined = 0
-        self.look_after = 0
-        self.lock = threading.Lock()
+        self.ends_early = not all(_goes_on(view, indices) for indices in self.condition)
+        self.code = MachineCode(node, len(self.body), compiler)
+        self.passes = 0  # that were interpreted
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
         slices = [_Slices(indices, inputs[indices.operand]) for indices in self.sliced]
         most = self._most_passes(inputs, slices)
         if most is None and not self.condition:
             raise InvalidModel(f"{self.node}: nothing ends this loop")
-        certain = 0 if self.condition or most is None else most
-        if self._is_worth_it(inputs, certain):
-            finished = self._compiled(inputs)
-            if finished is not None:
-                return finished
-        return self._interpret(inputs, slices, most)
+        work = self.code.work_of(*([inputs[slot.operand] for slot in slots] for slots in (self.carried, self.captured)))
+        finished = self.code.outputs(inputs, 0 if self.ends_early or most is None else most * work)
+        return self._interpret(inputs, slices, most, work) if finished is None else finished
 
     def _most_passes(self, inputs: Sequence[Any], slices: Sequence[_Slices]) -> int | None:
         """The bound that the trip count and the slices set; None: there is none."""
@@ -87,48 +53,10 @@ class LoopCall:
         slices = [_Slices(indices, inputs[indices.operand]) for indices in self.sliced]
         return None if self.condition else self._most_passes(inputs, slices)
 
-    @property
-    def _load_after(self) -> int:
-        """After how many operators it is worth looking for machine code on disk."""
-        before, after = LOAD_AFTER
-        return max(self.look_after, after if "numba" in sys.modules else before)
-
-    def _is_worth_it(self, inputs: Sequence[Any], certain: int = 0) -> bool:
-        """Whether the passes done so far and those certain to come make up for the wait for machine code."""
-        operators = (self.passes + certain) * self.weight
-        if operators >= COMPILE_AFTER:
-            return True
-        if operators < self._load_after:
-            return False
-        self.look_after = 2 * operators  # looking takes a millisecond: not at each call
-        self._ask_compiler()
-        return self.compiled is not None and self.compiled.is_ready(list(inputs))
-
-    def _next_question(self) -> float:
-        """After how many passes `_is_worth_it` may say something else than it does now."""
-        later = [limit for limit in (self._load_after, COMPILE_AFTER) if limit > self.passes * self.weight]
-        return min(later, default=math.inf) / self.weight
-
-    def _ask_compiler(self) -> None:
-        with self.lock:
-            if self.compiler is not None:
-                self.compiled, self.compiler = self.compiler(self.node), None
-
-    def _compiled(self, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
-        """The outputs from the compiled loop; None where it isn't compiled, or not for these inputs."""
-        self._ask_compiler()
-        compiled = self.compiled
-        if compiled is None:
-            return None
-        results = compiled(list(inputs))
-        if results is not None:
-            return tuple(results)
-        self.declined += 1
-        if self.declined == _MOST_DECLINED:
-            self.compiled = None
-        return None
-
-    def _interpret(self, inputs: Sequence[Any], slices: Sequence[_Slices], most: int | None) -> tuple[Any, ...]:
+    def _interpret(
+        self, inputs: Sequence[Any], slices: Sequence[_Slices], most: int | None, work: int
+    ) -> tuple[Any, ...]:
+        """Pass by pass, of which each is so much work; the machine code's answer once that is worth it."""
         arguments: list[Any] = [None] * len(self.body.graph.inputs)
         for indices in self.carried + self.captured:
             arguments[indices.body_input] = inputs[indices.operand]
@@ -136,13 +64,13 @@ class LoopCall:
         seen_condition = [indices.body_input for indices in self.condition if indices.body_input >= 0]
         stacks: list[list[Array]] = [[] for _ in self.stacked]
         count = 0
-        question = self._next_question()
+        question = self.code.next_question
         while (most is None or count < most) and (not self.condition or bool(scalar(going))):
-            if self.passes >= question:
-                finished = self._compiled(inputs) if self._is_worth_it(inputs) else None
+            if self.code.done >= question:
+                finished = self.code.outputs(inputs)
                 if finished is not None:
                     return finished
-                question = self._next_question()
+                question = self.code.next_question
             for part in slices:
                 arguments[part.body_input] = part.take(count)
             for indices in self.iteration:
@@ -157,6 +85,7 @@ class LoopCall:
             for indices in self.condition:
                 going = produced[indices.body_output]
             count += 1
+            self.code.done += work
             self.passes += 1
         results: list[Any] = [None] * self.results
         for indices in self.carried:
@@ -223,6 +152,22 @@ class _Slices:
         if self._slot.reversed:
             start -= part - 1
         return self._sequence[(*self._before, slice(start, start + part))]
+
+
+def _goes_on(view: Loop, condition: SlotIndices) -> bool:
+    """Whether a condition stays what it was, or is true, after each pass."""
+    value: Value | None = view.body.outputs[condition.body_output]
+    while value is not None and value.producer is not None and value.producer.op == ("", "Identity"):
+        value = value.producer.inputs[0]
+    if value is None or value.producer is not None:
+        return False
+    if condition.body_input >= 0 and value is view.body.inputs[condition.body_input]:
+        return True
+    for captured in _of(view, Captured):
+        if value is view.body.inputs[captured.body_input]:
+            value = view.node.inputs[captured.operand]
+            break
+    return value is not None and value.data is not None and bool(value.data.numpy().all())
 
 
 def _of(view: Loop, kind: type) -> list[SlotIndices]:

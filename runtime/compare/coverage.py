@@ -144,7 +144,7 @@ class Coverage:
             return call(*inputs)
         finally:
             passes: int | None = call.passes - before
-            if call.compiled is not None:  # it may have run all passes, or the rest of them
+            if call.code.is_used:  # it may have run all passes, or the rest of them
                 passes = call.certain_passes(inputs)
             if passes is None or passes > 0:
                 record.sides["body"] += 1

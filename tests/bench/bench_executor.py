@@ -22,7 +22,7 @@ import onnxruntime
 import pytest
 from backedge.convert.files import load, to_hub
 from backedge.passes.loop import is_loop
-from backedge.runtime import loops
+from backedge.runtime import machine_code
 from backedge.runtime.compiled import CompiledLoop, cache
 from backedge.runtime.executor import Executor
 
@@ -236,7 +236,7 @@ def line(bench: Bench, result: Result) -> str:
 @pytest.mark.parametrize("bench", _benches(), ids=lambda bench: bench.name)
 def test_faster_than_onnxruntime(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr(loops, "COMPILE_AFTER", 0)
+    monkeypatch.setattr(machine_code, "COMPILE_AFTER", 0)
     result = measure(bench, tmp_path)
     print(f"\n{HEADER}\n{line(bench, result)}")
     assert result.ratio >= bench.target
@@ -247,7 +247,7 @@ def main() -> None:
     begin = time.perf_counter()
     import numba
 
-    loops.COMPILE_AFTER = 0
+    machine_code.COMPILE_AFTER = 0
     print(f"numba {numba.__version__}, onnxruntime {onnxruntime.__version__}; import numba", end=" ")
     print(f"{time.perf_counter() - begin:.2f} s; compile times without it\n{HEADER}")
     with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,7 @@ from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.passes.graph import Node
 from backedge.passes.infer import infer
-from backedge.runtime import loops
+from backedge.runtime import machine_code
 from backedge.runtime.compiled import CompiledLoop, compile_loop
 from backedge.runtime.executor import Executor, never_compile
 from control_flow.case import Case
@@ -53,7 +53,7 @@ def check(case: Case, compiled: list[CompiledLoop]) -> None:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_sample(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "COMPILE_AFTER", 0)
+    monkeypatch.setattr(machine_code, "COMPILE_AFTER", 0)
     compiled: list[CompiledLoop] = []
     check(BY_NAME[name], compiled)
     assert any(loop.seconds for loop in compiled)
@@ -62,7 +62,7 @@ def test_sample(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.corpus
 @pytest.mark.parametrize("name", BY_NAME)
 def test_all(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "COMPILE_AFTER", 0)
+    monkeypatch.setattr(machine_code, "COMPILE_AFTER", 0)
     if name == "loop_neither_limit":
         pytest.skip("the executor refuses a loop that nothing ends")
     check(BY_NAME[name], [])

@@ -11,7 +11,7 @@ from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph, Node, Value
 from backedge.passes.loop import DOMAIN, Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, slot_indices
 from backedge.passes.types import TensorType, tensor
-from backedge.runtime import loops
+from backedge.runtime import machine_code
 from backedge.runtime.executor import ExecutionError, Executor, never_compile
 
 I64 = tensor("int64")
@@ -205,7 +205,7 @@ class Recorder:
         self.inputs: list[list[Any]] = []
         self.answers = list(answers)
 
-    def __call__(self, node: Node) -> loops.Compiled:
+    def __call__(self, node: Node) -> machine_code.Compiled:
         self.asked.append(node)
         return self.answer
 
@@ -220,14 +220,14 @@ def compiled_run(loop: LoopGraph, compiler: Any, trips: Sequence[int]) -> list[i
 
 
 def test_short_loops_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "COMPILE_AFTER", 5)
+    monkeypatch.setattr(machine_code, "COMPILE_AFTER", 5)
     recorder = Recorder()
     assert compiled_run(LoopGraph([Carried()], plus_one), recorder, [4]) == [4]
     assert recorder.asked == []
 
 
 def test_long_loops_are_compiled_at_once_or_when_they_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "COMPILE_AFTER", 5)
+    monkeypatch.setattr(machine_code, "COMPILE_AFTER", 5)
     loop, recorder = LoopGraph([Carried()], plus_one), Recorder([np.array(100)], [np.array(200)])
     assert compiled_run(loop, recorder, [3, 2, 9]) == [3, 100, 200]
     assert recorder.asked == [loop.node]
@@ -235,21 +235,52 @@ def test_long_loops_are_compiled_at_once_or_when_they_add_up(monkeypatch: pytest
 
 
 def test_loops_of_unknown_length_are_handed_over_midway(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "COMPILE_AFTER", 4)
-
-    def build(body: Graph, values: list[Value]) -> list[Value]:
-        return [*plus_one(body, values), body.add_constant(np.array(True))]
-
+    monkeypatch.setattr(machine_code, "COMPILE_AFTER", 4)
     recorder = Recorder([np.array(77)])
-    assert compiled_run(LoopGraph([Carried(), Condition()], build), recorder, [50]) == [77]
+    assert compiled_run(LoopGraph([Carried(), Condition()], below_a_thousand), recorder, [50]) == [77]
     assert int(recorder.inputs[0][2]) == 0  # from the beginning, not from where the interpreter stood
 
 
 def test_declined_inputs_are_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "COMPILE_AFTER", 0)
+    monkeypatch.setattr(machine_code, "COMPILE_AFTER", 0)
     recorder = Recorder(None, None, None)
     assert compiled_run(LoopGraph([Carried()], plus_one), recorder, [1, 2, 3, 4]) == [1, 2, 3, 4]
     assert len(recorder.inputs) == 3
+
+
+def handed_on(body: Graph, values: list[Value]) -> list[Value]:
+    again = body.add_node("Identity", [values[1]], [("again", BOOL)]).output
+    return [*plus_one(body, values), again]
+
+
+def always(body: Graph, values: list[Value]) -> list[Value]:
+    return [*plus_one(body, values), body.add_constant(np.array(True))]
+
+
+def below_a_thousand(body: Graph, values: list[Value]) -> list[Value]:
+    made = plus_one(body, values)
+    return [*made, body.add_node("Less", [*made, body.add_constant(np.array(1000))], [("less", BOOL)]).output]
+
+
+@pytest.mark.parametrize("build, certain", [(handed_on, True), (always, True), (below_a_thousand, False)])
+def test_a_condition_that_stays_true_makes_the_passes_certain(
+    monkeypatch: pytest.MonkeyPatch, build: Any, certain: bool
+) -> None:
+    """Five passes are worth compiling if they are known before; after the fifth it is too late."""
+    monkeypatch.setattr(machine_code, "COMPILE_AFTER", 5 if certain else 10)
+    recorder = Recorder([np.array(100)])
+    loop = LoopGraph([Carried(), Condition(build is handed_on)], build)
+    assert compiled_run(loop, recorder, [5]) == ([100] if certain else [5])
+    assert len(recorder.asked) == certain
+
+
+def test_large_elements_and_weights_make_a_loop_long() -> None:
+    """Work is counted in calls of operators: 4096 elements make one more for each operator, 8192 weights one a pass."""
+    code = machine_code.MachineCode(LoopGraph([Carried()], plus_one).node, 3, never_compile)
+    small, large = np.zeros(4), np.zeros((64, 128))
+    assert code.work_of([small], [small]) == 3
+    assert code.work_of([small, large], [small, [large]]) == 9
+    assert code.work_of([], [large, large, np.zeros(8191)]) == 5
 
 
 class Kept(Recorder):
@@ -269,15 +300,23 @@ class Kept(Recorder):
         return self.ready
 
 
+def test_a_loop_whose_machine_code_was_used_is_never_interpreted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor is it looked up again; inputs of another shape are."""
+    monkeypatch.setattr(machine_code, "LOAD_AFTER", (4, 4))
+    recorder = Kept([np.array(100)], [np.array(200)], [np.array(300)])
+    assert compiled_run(LoopGraph([Carried()], plus_one), recorder, [5, 1, 0]) == [100, 200, 300]
+    assert recorder.looks == 1
+
+
 def test_machine_code_on_disk_is_used_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "LOAD_AFTER", (4, 4))
+    monkeypatch.setattr(machine_code, "LOAD_AFTER", (4, 4))
     recorder = Kept([np.array(100)])
     assert compiled_run(LoopGraph([Carried()], plus_one), recorder, [3, 1]) == [3, 100]
     assert recorder.looks == 1
 
 
 def test_whether_it_is_there_is_looked_up_ever_more_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "LOAD_AFTER", (4, 4))
+    monkeypatch.setattr(machine_code, "LOAD_AFTER", (4, 4))
     recorder = Kept()
     recorder.ready = False
     assert compiled_run(LoopGraph([Carried()], plus_one), recorder, [4] * 20) == [4] * 20
@@ -285,10 +324,6 @@ def test_whether_it_is_there_is_looked_up_ever_more_rarely(monkeypatch: pytest.M
 
 
 def test_a_loop_of_unknown_length_goes_over_to_machine_code_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loops, "LOAD_AFTER", (4, 4))
-
-    def build(body: Graph, values: list[Value]) -> list[Value]:
-        return [*plus_one(body, values), body.add_constant(np.array(True))]
-
+    monkeypatch.setattr(machine_code, "LOAD_AFTER", (4, 4))
     recorder = Kept([np.array(77)])
-    assert compiled_run(LoopGraph([Carried(), Condition()], build), recorder, [50]) == [77]
+    assert compiled_run(LoopGraph([Carried(), Condition()], below_a_thousand), recorder, [50]) == [77]
