@@ -10,16 +10,19 @@ them and has Numba compile it, or takes the machine code from disk; Numba isn't 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from ...passes.errors import BackedgeError
 from ...passes.graph import Node
 from ...passes.loop import is_loop
 from .cache import compiled, on_hand
 from .call import AT_RUN_TIME, Ready
-from .function import Argument, Array, Function, describe, generate
-from .operators import refusal
+from .function import Argument, Array, Function, describe, fixed_operands, generate
+from .operators import refusal, type_refusal
 from .tensors import Decline
 
 log = logging.getLogger(__name__)
@@ -39,15 +42,23 @@ def compile_loop(node: Node) -> CompiledLoop | None:
     """
     if not is_loop(node):
         return None
-    why = refusal(node)
+    why = type_refusal(node)
     if why is not None:
         log.debug("%r is not compiled: %s", node, why)
         return None
+    if refusal(node) is not None:
+        from .legal import legal  # with all decompositions, which few loops need
+
+        made = legal(node)
+        return None if made is None else CompiledLoop(*made)
     return CompiledLoop(node)
 
 
 class CompiledLoop:
     """A callable on the node's input arrays (None where left out).
+
+    Args:
+        fixed: operands that the node takes for constants with these values, beside `fixed_operands`.
 
     Gives the list of output arrays, with the dtypes and shapes that the NumPy tier would give, or None:
     these inputs can't be handled (a type that changes from pass to pass, an index out of range ...).
@@ -57,10 +68,11 @@ class CompiledLoop:
         reason: why the last call was declined, else "".
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, fixed: Mapping[int, Array] = MappingProxyType({})) -> None:
         self.node = node
         self.seconds = 0.0
         self.reason = ""
+        self._fixed = {**fixed_operands(node), **fixed}
         self._functions: dict[Key, Function | None] = {}
         self._ready: dict[Key, Ready | None] = {}
         self._by_shape: dict[Any, Ready | None] = {}
@@ -76,12 +88,23 @@ class CompiledLoop:
         if ready is None:
             self.reason = self.reason or "declined before"
             return None
+        if not self._are_fixed(inputs):
+            return None
         self.reason = ""
         try:
             return ready(inputs)
         except AT_RUN_TIME as error:
             self.reason = str(error) or type(error).__name__
             return None
+
+    def _are_fixed(self, inputs: Sequence[Array | None]) -> bool:
+        """Whether constants have their values: an input of the model may have one by default."""
+        for operand, wanted in self._fixed.items():
+            given = inputs[operand]
+            if given is None or (given is not wanted and not np.array_equal(given, wanted)):
+                self.reason = f"operand {operand} isn't the constant that the function is for"
+                return False
+        return True
 
     def prepare(self, inputs: Sequence[Array | None]) -> bool:
         """Compile (or load) what a call with such inputs needs; whether it then won't be declined at once."""

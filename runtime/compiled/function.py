@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...passes.graph import Node, Value
+from ...passes.loop import Captured, Loop
 from .branches import Writer
 from .emitter import Emitter
 from .loops import write_loop
 from .operators import OPERATORS
-from .tensors import KINDS, SMALL, Atom, Decline, Dim, Small, Stored, Sym, Tensor, fixed_size
+from .tensors import KINDS, SMALL, Atom, Decline, Dim, Small, Stored, Sym, Tensor, fixed_size, literal
 
 Array = np.ndarray[Any, Any]
 
@@ -110,14 +111,29 @@ def describe(inputs: Sequence[Array | None], declared: Sequence[Value | None]) -
     return tuple(arguments)
 
 
+def fixed_operands(node: Node) -> dict[int, Array]:
+    """The few integers that a loop captures as constants, by operand: axes and sizes, which its function is for."""
+    found: dict[int, Array] = {}
+    for indices in Loop(node).indices:
+        value = node.inputs[indices.operand] if isinstance(indices.slot, Captured) else None
+        if value is not None and value.data is not None and value.data.size <= SMALL and value.data.dtype.is_integer:
+            array = value.data.numpy()
+            if array.dtype in _KIND_OF:
+                found[indices.operand] = array
+    return found
+
+
 def generate(node: Node, arguments: Sequence[Argument | None]) -> Function:
-    """Write the function for a Loop node and inputs as described.
+    """Write the function for a Loop node and inputs as described, and as `fixed_operands` has them.
 
     Raises:
         Decline: it can't be written.
     """
     em = Emitter()
     inputs = [None if argument is None else _argument(em, f"a{k}", argument) for k, argument in enumerate(arguments)]
+    for k, array in fixed_operands(node).items():
+        kind = _KIND_OF[array.dtype]
+        inputs[k] = Small(kind, array.shape, tuple(literal(kind, number) for number in array.reshape(-1).tolist()))
     results = write_loop(Writer(em, OPERATORS, write_loop), node, inputs)
     outputs: list[Output] = []
     returned: list[str] = []

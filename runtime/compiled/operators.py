@@ -24,20 +24,31 @@ _CONTROL = {"Loop", "If"}
 
 def refusal(node: Node) -> str | None:
     """Why a Loop can't be compiled whatever its inputs are, or None."""
+    why = type_refusal(node)
+    if why is not None:
+        return why
     for found in _graphs(node):
-        for value in found.values():
-            if value.type is None:
-                continue
-            if not isinstance(value.type, TensorType):
-                return f"{value.name} is no tensor"
-            if value.type.dtype is not None and value.type.dtype.value not in KINDS:
-                return f"{value.name} has elements of type {value.type.dtype.value}"
         for inner in found.nodes:
-            if inner.domain == DOMAIN and inner.op_type in _CONTROL:
-                continue
-            if inner.domain not in ("", "ai.onnx") or inner.op_type not in OPERATORS:
+            if not (inner.domain == DOMAIN and inner.op_type in _CONTROL) and not has_code(inner):
                 return f"no code for {inner!r}"
     return None
+
+
+def type_refusal(node: Node) -> str | None:
+    """Which value in a Loop can't be held whatever the inputs are, or None."""
+    for value in (value for found in _graphs(node) for value in found.values()):
+        if value.type is None:
+            continue
+        if not isinstance(value.type, TensorType):
+            return f"{value.name} is no tensor"
+        if value.type.dtype is not None and value.type.dtype.value not in KINDS:
+            return f"{value.name} has elements of type {value.type.dtype.value}"
+    return None
+
+
+def has_code(node: Node) -> bool:
+    """Whether an operator can be compiled, on types that can."""
+    return node.domain in ("", "ai.onnx") and node.op_type in OPERATORS
 
 
 def _graphs(node: Node) -> Iterator[Graph]:

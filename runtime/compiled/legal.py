@@ -1,0 +1,61 @@
+"""Loops whose bodies have operators without code: those go by what they are made of."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from ...passes.captures import copied
+from ...passes.constant_analysis import ConstantAnalysis
+from ...passes.decompose.library import begun
+from ...passes.errors import BackedgeError
+from ...passes.graph import Graph, Node, Value
+from ...passes.infer import infer, small_constant
+from ...passes.legalize import decomposed
+from ...passes.loop import DOMAIN, is_loop
+from ...passes.rewrite import Builder, view
+from ...passes.structure.simplify import RemoveDead
+from .function import Array
+from .operators import has_code, refusal
+
+log = logging.getLogger(__name__)
+
+
+def legal(node: Node) -> tuple[Node, dict[int, Array]] | None:
+    """The same loop of operators that have code, its operands in the same order, and the operands that it takes for
+    constants; None where there is no such loop.
+
+    Decompositions add up in another order than kernels do: floats differ by rounding.
+    """
+    op, inputs = begun(node, _legal, [])
+    try:
+        op.graph.outputs = list(copied(op, view(node, inputs)))
+        infer(op.graph)
+        _fold(op.graph)
+    except BackedgeError as error:
+        log.debug("%r is not compiled: %s", node, error)
+        return None
+    (loop,) = filter(is_loop, op.graph.nodes)
+    why = refusal(loop)
+    if why is not None:
+        log.debug("%r is not compiled: of what it is made, %s", node, why)
+        return None
+    known = {k: small_constant(value) for k, value in enumerate(loop.inputs)}
+    return loop, {k: data.numpy() for k, data in known.items() if data is not None}
+
+
+def _fold(graph: Graph) -> None:
+    """Make axes and sizes that functions compute of shapes constants."""
+    for inner in graph.graphs():
+        known = ConstantAnalysis(dict.fromkeys(inner.inputs))
+        for value in [value for node in inner.topological() for value in node.outputs]:
+            array = known.array(value) if value.tensor.dtype is not None and value.tensor.dtype.is_integer else None
+            if array is not None:
+                inner.replace_uses(value, inner.add_constant(array))
+    RemoveDead()(graph)
+
+
+def _legal(op: Builder, node: Node) -> Sequence[Value]:
+    if node.domain == DOMAIN:
+        return copied(op, node)
+    return copied(op, node) if has_code(node) else decomposed(op, node, "compiled loops")

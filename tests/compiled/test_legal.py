@@ -1,0 +1,110 @@
+"""Loops of operators without code of their own, compiled by what those are made of.
+
+onnx's node cases stand in the body of a loop that sees their inputs unchanged: each pass gives what onnx recorded.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backedge.convert.onnx.raising import raise_graph
+from backedge.convert.onnx.read import read_model
+from backedge.passes.graph import Graph
+from backedge.passes.infer import infer
+from backedge.passes.loop import DOMAIN, Captured, Stacked
+from backedge.passes.tensor import TensorData
+from backedge.passes.types import tensor
+from backedge.runtime.compiled import compile_loop
+from backedge.runtime.compiled.operators import refusal
+from openvino_lowering.corpus import Case, node_cases
+
+from compiled.graphs import INT, Body, compiled, i64, loop, same
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+CASES = {case.name: case for case in node_cases()}
+FEW = [
+    "test_layer_normalization_3d_axis_negative_2_epsilon",
+    "test_rms_normalization_4d_axis1",
+    "test_attention_3d_causal",
+    "test_rotary_embedding_interleaved",
+    "test_quantizelinear_axis",
+    "test_dequantizelinear_blocked",
+    "test_qlinearmatmul_2D_uint8_float32",
+    "test_matmulinteger",
+    "test_einsum_batch_diagonal",
+    "test_onehot_negative_indices",
+    "test_compress_1",
+    "test_nonzero_example",
+    "test_lstm_with_peepholes",
+    "test_gru_with_initial_bias",
+    "test_batchnorm_epsilon",
+    "test_reduce_log_sum_exp_default_axes_keepdims_random",
+    "test_nonmaxsuppression_limit_output_size",
+    "test_resize_upsample_sizes_nearest",
+    "test_tensorscatter_circular",
+]
+
+
+def looped(case: Case) -> Graph:
+    """A graph of one Loop, of two passes, that captures the case's inputs and stacks its outputs."""
+    body = raise_graph(read_model(case.model))
+    graph = Graph("hub")
+    operands = [graph.add_input(f"outer_{value.name}", value.type) for value in body.inputs]
+    slots = (*(Captured() for _ in body.inputs), *(Stacked() for _ in body.outputs))
+    results = [(f"all_{value.name}", None) for value in body.outputs]
+    inputs = [graph.add_input("trips", tensor("int64")), None, *operands]
+    node = graph.add_node("Loop", inputs, results, {"slots": slots}, domain=DOMAIN, regions={"body": body})
+    graph.outputs = list(node.outputs)
+    infer(graph)
+    return graph
+
+
+def check(case: Case) -> str:
+    """Both passes against what onnx recorded; why the loop is left to the NumPy tier, "" if it isn't."""
+    graph = looped(case)
+    node = graph.nodes[-1]
+    assert refusal(node)
+    made = compile_loop(node)
+    if made is None:
+        return "no code"
+    for inputs, outputs in case.sets:
+        found = made([np.array(2), None, *map(np.asarray, inputs)])
+        if found is None:
+            return made.reason
+        for value, wanted in zip(found, outputs, strict=True):
+            assert (value.dtype, value.shape) == (wanted.dtype, (2, *wanted.shape))
+            for one in value:
+                np.testing.assert_allclose(one, wanted, rtol=case.rtol, atol=case.atol)
+    return ""
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_recorded(name: str) -> None:
+    assert not check(CASES[name])
+
+
+@pytest.mark.parametrize(
+    "name, why",
+    [
+        ("test_reduce_log_sum_exp_negative_axes_keepdims_random", "axes or steps that aren't constant"),
+        ("test_basic_conv_with_padding", "no code"),
+    ],
+)
+def test_left_to_the_numpy_tier(name: str, why: str) -> None:
+    """Axes that are an input; an operator that is made of nothing simpler."""
+    assert check(CASES[name]) == why
+
+
+def test_constants_around_are_known_inside_as_long_as_they_are_constants() -> None:
+    """Axes that a loop captures: another value, as an input with a default may have, isn't for this function."""
+    b = Body()
+    x, axes = b.input(), b.input(INT)
+    b.give(b.ReduceSum(x, axes, keepdims=1))
+    node = loop((Captured(), Captured(), Stacked()), b, [INT, None, tensor("float32", 2, 3), tensor("int64", 1)])
+    assert not compiled(node).prepare([i64(2), None, X, np.array([1])])
+    node.inputs[3].data = TensorData.of(np.array([1]))
+    run = compiled(node)
+    same(run([i64(2), None, X, np.array([1])]), np.stack([X.sum(1, keepdims=True)] * 2))
+    assert run([i64(2), None, X, np.array([0])]) is None
+    assert "constant" in run.reason
+    same(run([i64(2), None, X, np.array([1])]), np.stack([X.sum(1, keepdims=True)] * 2))
