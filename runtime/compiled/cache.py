@@ -28,7 +28,7 @@ VARIABLE = "BACKEDGE_CACHE"
 """The environment variable that names another folder; empty: nothing is kept."""
 
 _OPTIONS = {"error_model": "numpy", "nogil": True}
-_HELPERS = __name__.rpartition(".")[0] + ".helpers"
+_HELPERS = ("helpers", "products")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,18 @@ def _identity(function: Function) -> tuple[str, str]:
     import llvmlite.binding
     import numba
 
-    text = Path(__file__).with_name("helpers.py").read_text(encoding="utf-8")
-    used = [name for name in re.findall(r"^def ([a-z]\w*)", text, re.M) if re.search(rf"\b{name}\(", function.source)]
-    imports = ["import math", "import numpy as np"]
-    if used:
-        imports.append(f"from {_HELPERS} import {', '.join(used)}")
+    imports, texts = ["import math", "import numpy as np"], list[str]()
+    for module in _HELPERS:
+        text = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+        names = re.findall(r"^def ([a-z]\w*)", text, re.M)
+        used = [name for name in names if re.search(rf"\b{name}\(", function.source)]
+        if used:
+            imports.append(f"from {__package__}.{module} import {', '.join(used)}")
+        texts.append(text)
     source = "\n".join([*imports, "", "", function.source])
     parts = [
         source,
-        text,
+        *texts,
         repr(function.arguments),
         repr([(array.dtype.str, array.ndim) for array in function.constants]),
         numba.__version__,

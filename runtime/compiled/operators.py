@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...passes.graph import Graph, Node
 from ...passes.loop import DOMAIN
 from ...passes.types import TensorType
-from . import elementwise, matmul, reduction, selection, shapes, traced
+from . import elementwise, matmul, reduction, selection, shapes, sliding, traced
 from .elementwise import Emit
 from .tensors import KINDS
 
@@ -18,6 +18,7 @@ OPERATORS: Mapping[str, Emit] = {
     **reduction.OPERATORS,
     **matmul.OPERATORS,
     **traced.OPERATORS,
+    **sliding.OPERATORS,
 }
 _CONTROL = {"Loop", "If"}
 

@@ -224,15 +224,20 @@ def pad(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
             raise Decline("Pad that takes away")
         if isinstance(amount, Sym):
             em.refuse_if(f"{amount} < 0", "Pad that takes away")
-    first: list[Dim] = [0] * rank
-    dims = list(tensor.dims)
-    for axis, before, after in zip(chosen, pads[: len(chosen)], pads[len(chosen) :], strict=True):
-        first[axis] = before
-        dims[axis] = total(em, total(em, before, dims[axis]), after)
+    before: list[Dim] = [0] * rank
+    after: list[Dim] = [0] * rank
+    for axis, first, last in zip(chosen, pads[: len(chosen)], pads[len(chosen) :], strict=True):
+        before[axis], after[axis] = first, last
     fill = literal(tensor.kind, 0) if value is None else reshaped_scalar(em, value).atoms[0]
+    return padded(em, tensor, before, after, fill)
+
+
+def padded(em: Emitter, tensor: Tensor, before: Sequence[Dim], after: Sequence[Dim], fill: Atom) -> Stored:
+    """A buffer with so many more elements on each axis, none of them fewer."""
+    dims = [total(em, total(em, *pair), last) for *pair, last in zip(before, tensor.dims, after, strict=True)]
     source = em.spill(tensor) if isinstance(tensor, Small) else tensor
     buffer = em.buffer(tensor.kind, tuple(dims))
-    target, starts = element_of(buffer.name), [em.dim_atom(start) for start in first]
+    target, starts = element_of(buffer.name), [em.dim_atom(start) for start in before]
     with em.nest(buffer.dims) as at:
         em.block.line(f"{target(at)} = {fill.code}")
     em.write([(source, lambda at: target(tuple(map(moved, at, starts))))])
