@@ -33,7 +33,8 @@ Written by `python docs/operators.py` from the tables of the code; ONNX up to op
 - **OpenVINO**, **HLO**, **MDF** (its engine's form): native rule, decomposed into operators that have one, as tensors
   (sequences and optionals are resolved before), or not at all. A node may be refused all the same, by name, for its
   types or for what is known only at run time.
-- **executor**: its own kernel, or what it is decomposed into. **compiled**: code for it inside of compiled loops.
+- **executor**: its own kernel, or what it is decomposed into. **compiled**: code for it
+  inside of compiled loops, what it is decomposed into, or loops with it are left to NumPy.
 
 | operator | since | core, or decomposed by | OpenVINO | HLO | MDF | executor | compiled |
 |---|---|---|---|---|---|---|---|
@@ -48,6 +49,10 @@ def _target(native: bool, operator: tuple[str, str]) -> str:
         return "as tensors"
     if operator == ("", "Constant"):
         return "native"
+    return _made_of(operator)
+
+
+def _made_of(operator: tuple[str, str]) -> str:
     return "decomposed" if source(operator) else "-"
 
 
@@ -69,8 +74,8 @@ def rows() -> Iterator[str]:
                 _target(operator in OPENVINO, operator),
                 _target(operator in HLO, operator),
                 _target(mdf, operator),
-                "kernel" if kernel else ("decomposed" if source(operator) else "-"),
-                ("yes" if control or (not entry.domain and entry.name in COMPILED) else "") + " |",
+                "kernel" if kernel else _made_of(operator),
+                ("code" if control or (not entry.domain and entry.name in COMPILED) else _made_of(operator)) + " |",
             ]
         )
 
