@@ -356,3 +356,33 @@ def pairwise_sum(a, low, count):
         left[depth - 1] = total
         count = right[depth - 1]
         right[depth - 1] = -1
+
+
+@kernel
+def _precedes(a, b, largest):
+    """Whether TopK has `a` before `b` wherever they stand; NaN counts as the largest."""
+    if largest:
+        return (a > b) | ((a != a) & (b == b))
+    return (a < b) | ((b != b) & (a == a))
+
+
+@kernel
+def top(x, largest, values, indices):
+    """The largest (smallest) elements of each row of x, in order, equal ones by index: as many as `values` holds."""
+    rows, length = x.shape
+    most = values.shape[1]
+    for row in range(rows):
+        count = 0
+        for k in range(length):
+            value = x[row, k]
+            place = count
+            if count == most:
+                if most == 0 or not _precedes(value, values[row, most - 1], largest):
+                    continue
+                place = most - 1
+            else:
+                count += 1
+            while place > 0 and _precedes(value, values[row, place - 1], largest):
+                values[row, place], indices[row, place] = values[row, place - 1], indices[row, place - 1]
+                place -= 1
+            values[row, place], indices[row, place] = value, k

@@ -8,7 +8,7 @@ from ..kernels.base import Attributes, normal_axes, normal_axis
 from .elementwise import Emit, given, reshaped_scalar
 from .emitter import Emitter, Target, element_of
 from .scalar import apply
-from .shapes import numbers, vector
+from .shapes import numbers, regrouped, transposed, vector
 from .tensors import (
     SMALL,
     Atom,
@@ -26,6 +26,9 @@ from .tensors import (
     literal,
     row_major,
 )
+
+_MOST_SORTED = 64
+"""Elements that TopK sorts in one by one."""
 
 
 def normal_index(em: Emitter, index: Atom, length: Dim) -> Atom:
@@ -180,6 +183,27 @@ def concat(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tenso
         raise Decline("kinds differ")
     axis = normal_axis(attrs.int("axis"), len(tensors[0].dims))
     return tensors[0] if len(tensors) == 1 else join(em, tensors, axis)
+
+
+def top_k(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> list[Tensor]:
+    """TopK of a constant number, which isn't large: elements are sorted in one by one."""
+    tensor = given(inputs[:1])[0]
+    axis, rank = normal_axis(attrs.int("axis"), len(tensor.dims)), len(tensor.dims)
+    count = attrs.int("k") if len(inputs) < 2 else numbers(em, given(inputs[1:])[0])[0]
+    length = tensor.dims[axis]
+    if not 0 <= count <= _MOST_SORTED or (isinstance(length, int) and count > length):
+        raise Decline(f"TopK of {count}")
+    if not isinstance(length, int):
+        em.refuse_if(f"{length} < {count}", "TopK of more than there are")
+    order = [*(other for other in range(rank) if other != axis), axis]
+    outer = tuple(tensor.dims[other] for other in order[:-1])
+    rows = em.product(outer)
+    source = em.stored(regrouped(em, transposed(em, tensor, order), (rows, length)))
+    results = [em.buffer(kind, (rows, count)) for kind in (tensor.kind, "int64")]
+    names = ", ".join(result.name for result in results)
+    em.block.line(f"top({source.name}, {attrs.int('largest', 1) != 0}, {names})")
+    back = [order.index(other) for other in range(rank)]
+    return [transposed(em, regrouped(em, em.scalarized(result), (*outer, count)), back) for result in results]
 
 
 def split(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> list[Tensor]:
@@ -362,6 +386,7 @@ OPERATORS: dict[str, Emit] = {
     "Slice": slice_,
     "Concat": concat,
     "Split": split,
+    "TopK": top_k,
     "ScatterND": scatter_nd,
     "ScatterElements": scatter_elements,
     "GatherElements": gather_elements,
