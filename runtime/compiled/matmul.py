@@ -10,6 +10,7 @@ from .scalar import apply
 from .shapes import regrouped, transposed
 from .tensors import FLOATS, SMALL, Atom, Decline, Dim, Small, Tensor, fixed, fixed_size, literal, row_major
 
+_ROWS, _COLUMNS = 12, 32  # from which on copying both matrices pays
 _UNROLLED = 64
 """Up to this many multiplications of fixed number are written out one by one."""
 
@@ -22,9 +23,19 @@ def product(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
         return Small(a.kind, fixed((m, n)), tuple(_element(em, a, b, at, k) for at in row_major(fixed((m, n)))))
     left, right = em.stored(a), em.stored(b)
     result = em.buffer(a.kind, (m, n))
-    helper = "multiply_row" if m == 1 else "multiply_column" if n == 1 else "multiply"
-    em.block.line(f"{helper}({left.name}, {right.name}, {result.name})")
+    em.block.line(f"{_helper(m, n)}({left.name}, {right.name}, {result.name})")
     return em.scalarized(result)
+
+
+def _helper(m: Dim, n: Dim) -> str:
+    """What multiplies matrices that give m rows and n columns."""
+    if m == 1:
+        return "multiply_row"
+    if n == 1:
+        return "multiply_column"
+    return (
+        "multiply_tiles" if isinstance(m, int) and isinstance(n, int) and m >= _ROWS and n >= _COLUMNS else "multiply"
+    )
 
 
 def _element(em: Emitter, a: Tensor, b: Tensor, at: tuple[str, ...], k: int) -> Atom:
@@ -46,7 +57,7 @@ def batched(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
             element_of(array.name)(narrowed(array.dims[:-2], batch, at)) if len(array.dims) > 2 else array.name
             for array in (left, right, result)
         ]
-        em.block.line(f"multiply({', '.join(parts)})")
+        em.block.line(f"{_helper(a.dims[-2], b.dims[-1])}({', '.join(parts)})")
     return em.scalarized(result)
 
 

@@ -341,3 +341,29 @@ def test_a_long_chain_of_operators() -> None:
     b.give(b.Add(y, 1.0))
     run = compiled(loop((Carried(),), b, [INT, None, tensor("float32", "N")]))
     same(run([i64(3), None, np.arange(33, dtype=np.float32)]), np.arange(33, dtype=np.float32) + 3)
+
+
+@pytest.mark.parametrize(
+    "m, k, n", [(12, 1, 32), (16, 300, 33), (13, 257, 65), (40, 5, 100), (24, 512, 64), (12, 0, 32)]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_products(m: int, k: int, n: int, dtype: Any) -> None:
+    """Whole numbers, whose products any order of additions gives exactly; infinities stay in their rows and columns."""
+    random = np.random.default_rng(m * k * n)
+    a, w = (random.integers(-50, 50, shape).astype(dtype) for shape in ((m, k), (k, n)))
+    wanted = (a.astype(np.int64) @ w.astype(np.int64)).astype(dtype)
+    if k > 4:
+        a[m - 1, 2], w[3, n - 1] = np.inf, np.nan
+        with np.errstate(invalid="ignore"):
+            wanted[m - 1] = np.where(w[2] == 0, np.nan, np.copysign(np.inf, w[2]))
+        wanted[:, n - 1] = np.nan
+    b = Body()
+    x, y = b.input(), b.input()
+    kind = np.dtype(dtype).name
+    node = loop(
+        (Captured(), Captured(), Stacked()), b.give(b.MatMul(x, y)), [INT, None, tensor(kind, m, k), tensor(kind, k, n)]
+    )
+    run = compiled(node)
+    assert "multiply_tiles(" in (run.source([i64(2), None, a, w]) or "")
+    (found,) = run([i64(2), None, a, w])
+    np.testing.assert_array_equal(found, np.stack([wanted, wanted]))
