@@ -33,7 +33,8 @@ _ONE_IN: dict[int, str] = {
         "oracles/test_mdf passes/test_patterns recurrent/test_fuse"
     ),
     4: (
-        "command/test_opset command/test_written compare/test_combined compiled/test_cache control_flow/test_cases "
+        "command/test_opset command/test_written compare/test_combined compiled/test_cache compiled/test_random_bodies "
+        "compiled/test_recorded control_flow/test_cases "
         "hlo/test_lower_draws hlo/test_raise_elementwise_types hlo/test_text_errors hlo/test_xla_oracle "
         "mdf/test_functions mdf/test_numbers only_ops/test_command openvino_ir/test_hub_round_trip "
         "openvino_ir/test_read oracles/test_runtimes test_samples"
