@@ -12,7 +12,7 @@ from ..passes.graph import Node, Value
 from ..passes.loop import Captured, Carried, Condition, Iteration, Loop, Sliced, SlotIndices, Stacked, part_range
 from ..passes.types import Dim, merge_dims
 from .kernels.base import Array, ExecutionError, normal_axis, scalar
-from .machine_code import Compiler, MachineCode
+from .machine_code import Compiler, MachineCode, work
 from .plan import Call, Context, Plan
 
 
@@ -29,7 +29,7 @@ class LoopCall:
             raise InvalidModel(f"{node}: an initial condition without a condition slot")
         self.results = len(node.outputs)
         self.ends_early = not all(_goes_on(view, indices) for indices in self.condition)
-        self.code = MachineCode(node, len(self.body), compiler)
+        self.code = MachineCode(node, sum(map(work, self.body.nodes)), compiler)
         self.passes = 0  # that were interpreted
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
@@ -37,9 +37,9 @@ class LoopCall:
         most = self._most_passes(inputs, slices)
         if most is None and not self.condition:
             raise InvalidModel(f"{self.node}: nothing ends this loop")
-        work = self.code.work_of(*([inputs[slot.operand] for slot in slots] for slots in (self.carried, self.captured)))
-        finished = self.code.outputs(inputs, 0 if self.ends_early or most is None else most * work)
-        return self._interpret(inputs, slices, most, work) if finished is None else finished
+        each = self.code.work_of(*([inputs[slot.operand] for slot in slots] for slots in (self.carried, self.captured)))
+        finished = self.code.outputs(inputs, 0 if self.ends_early or most is None else most * each)
+        return self._interpret(inputs, slices, most, each) if finished is None else finished
 
     def _most_passes(self, inputs: Sequence[Any], slices: Sequence[_Slices]) -> int | None:
         """The bound that the trip count and the slices set; None: there is none."""
@@ -54,9 +54,9 @@ class LoopCall:
         return None if self.condition else self._most_passes(inputs, slices)
 
     def _interpret(
-        self, inputs: Sequence[Any], slices: Sequence[_Slices], most: int | None, work: int
+        self, inputs: Sequence[Any], slices: Sequence[_Slices], most: int | None, each: int
     ) -> tuple[Any, ...]:
-        """Pass by pass, of which each is so much work; the machine code's answer once that is worth it."""
+        """Pass by pass, each of them so much work; the machine code's answer once that is worth it."""
         arguments: list[Any] = [None] * len(self.body.graph.inputs)
         for indices in self.carried + self.captured:
             arguments[indices.body_input] = inputs[indices.operand]
@@ -85,7 +85,7 @@ class LoopCall:
             for indices in self.condition:
                 going = produced[indices.body_output]
             count += 1
-            self.code.done += work
+            self.code.done += each
             self.passes += 1
         results: list[Any] = [None] * self.results
         for indices in self.carried:

@@ -10,7 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..passes.core import CORE
 from ..passes.graph import Node
+from ..passes.loop import DOMAIN
 
 
 class Compiled(Protocol):
@@ -38,7 +40,59 @@ _LONG = 150
 _ELEMENTS = 4096
 """Computing so many elements takes as long as calling an operator, or two of them where they are weights."""
 
+_HEAVY = 16
+"""As much work is an operator whose kernel makes dozens of NumPy's calls: normalizations, windows, quantizers."""
+
+_LIGHT = frozenset(
+    [
+        "Relu",
+        "LeakyRelu",
+        "Sigmoid",
+        "HardSigmoid",
+        "Clip",
+        "Sum",
+        "Mean",
+        "Reciprocal",
+        "Sign",
+        "Gemm",
+        "Softplus",
+        "Softsign",
+        "GreaterOrEqual",
+        "LessOrEqual",
+        "Xor",
+        "Size",
+        "Range",
+        "Flatten",
+        "Split",
+        "Tile",
+        "Trilu",
+        "Swish",
+        "ReduceMean",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceSumSquare",
+        "Softmax",
+        "Sinh",
+        "Cosh",
+        "IsInf",
+    ]
+)
+"""Operators that aren't core, and take a few of them."""
+
+_HEAVY_FAMILIES = frozenset(("order", "window"))
+_HEAVY_CORE = frozenset(("Conv", "ConvTranspose"))
+
 _MOST_DECLINED = 3
+
+
+def work(node: Node) -> int:
+    """What one call of an operator on few numbers is worth."""
+    if node.domain:
+        return 1 if node.domain == DOMAIN else _HEAVY
+    core = CORE.get(node.op_type)
+    if core is None:
+        return 1 if node.op_type in _LIGHT else _HEAVY
+    return _HEAVY if core.family in _HEAVY_FAMILIES or node.op_type in _HEAVY_CORE else 1
 
 
 class MachineCode:
@@ -49,7 +103,7 @@ class MachineCode:
 
     Args:
         node: the loop.
-        operators: in its body.
+        operators: in its body, by their work.
         compiler: makes the machine code when it is first asked for.
 
     Attributes:

@@ -99,9 +99,10 @@ class Plan:
         self._outputs = tuple(self._slot(value, slots) for value in graph.outputs)
         self._release(fixed | set(self._outputs) | {_NOTHING, _UNWANTED})
 
-    def __len__(self) -> int:
-        """How many nodes are run."""
-        return len(self._steps)
+    @property
+    def nodes(self) -> list[Node]:
+        """What is run."""
+        return [step.node for step in self._steps]
 
     @property
     def constants(self) -> list[Any]:

@@ -327,3 +327,13 @@ def test_a_loop_of_unknown_length_goes_over_to_machine_code_on_disk(monkeypatch:
     monkeypatch.setattr(machine_code, "LOAD_AFTER", (4, 4))
     recorder = Kept([np.array(77)])
     assert compiled_run(LoopGraph([Carried(), Condition()], below_a_thousand), recorder, [50]) == [77]
+
+
+@pytest.mark.parametrize(
+    "operators, total", [(["Add", "Relu", "ReduceSum"], 3), (["LayerNormalization"], 16), (["Conv", "TopK", "Mul"], 33)]
+)
+def test_heavy_operators_count_more(operators: list[str], total: int) -> None:
+    """An operator of dozens of NumPy's calls keeps a pass longer than an addition does."""
+    graph = Graph("hub")
+    nodes = [graph.add_node(name, [graph.add_input(f"x{name}")], [f"y{name}"]) for name in operators]
+    assert sum(map(machine_code.work, nodes)) == total
