@@ -38,7 +38,8 @@ class LoopCall:
         if most is None and not self.condition:
             raise InvalidModel(f"{self.node}: nothing ends this loop")
         each = self.code.work_of(*([inputs[slot.operand] for slot in slots] for slots in (self.carried, self.captured)))
-        finished = self.code.outputs(inputs, 0 if self.ends_early or most is None else most * each)
+        begins = inputs[1] is None or bool(scalar(inputs[1]))
+        finished = self.code.outputs(inputs, 0 if self.ends_early or most is None or not begins else most * each)
         return self._interpret(inputs, slices, most, each) if finished is None else finished
 
     def _most_passes(self, inputs: Sequence[Any], slices: Sequence[_Slices]) -> int | None:

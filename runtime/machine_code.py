@@ -83,6 +83,7 @@ _HEAVY_FAMILIES = frozenset(("order", "window"))
 _HEAVY_CORE = frozenset(("Conv", "ConvTranspose"))
 
 _MOST_DECLINED = 3
+_MOST_KINDS = 1000
 
 
 def work(node: Node) -> int:
@@ -137,15 +138,15 @@ class MachineCode:
         """
         if self._called and _kinds(inputs) in self._called:
             return self._call(inputs)
-        work = self.done + certain
-        if work < min(self._enough, self._next_look):
+        total = self.done + certain
+        if total < min(self._enough, self._next_look):
             return None
         self._ask_compiler()
         if self._compiled is None:
             return None
-        if work >= self._enough or self._compiled.is_ready(list(inputs)):
+        if total >= self._enough or self._compiled.is_ready(list(inputs)):
             return self._call(inputs)
-        self._look_after = 2 * work  # looking takes a millisecond: not at each call
+        self._look_after = 2 * total  # looking takes a millisecond: not at each call
         return None
 
     @property
@@ -177,6 +178,8 @@ class MachineCode:
             return None
         results = compiled(list(inputs))
         if results is not None:
+            if len(self._called) == _MOST_KINDS:
+                self._called.clear()
             self._called.add(_kinds(inputs))
             return tuple(results)
         self._declined += 1
