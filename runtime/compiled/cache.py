@@ -105,6 +105,8 @@ def _compile(function: Function, source: str, key: str) -> Compiled:
     import numba
 
     path = _kept(source, key)
+    if path is not None and not stored.is_whole(path.parent, key) and not stored.discard(path.parent, key):
+        path = None  # damaged, and it can't be removed
     module = ModuleType(f"backedge_{stored.stem(key)}")
     sys.modules[module.__name__] = module
     exec(compile(source, str(path or f"<{module.__name__}>"), "exec"), module.__dict__)
@@ -113,8 +115,6 @@ def _compile(function: Function, source: str, key: str) -> Compiled:
     dispatcher = numba.njit(cache=path is not None, **_OPTIONS)(module.__dict__["loop"])
     if path is not None:
         _load_without_registries(dispatcher)
-        if not stored.is_whole(path.parent, key):
-            stored.discard(path.parent, key)
     dispatcher.compile((*signature, *constants))
     dispatcher.disable_compile()
     hits = sum(dispatcher.stats.cache_hits.values())

@@ -57,17 +57,19 @@ def is_whole(folder: Path, key: str) -> bool:
     try:
         if digest.read_text(encoding="ascii") != _digest(folder, key):
             return False
-        os.utime(digest)
     except (OSError, UnicodeDecodeError):
         return False
+    with contextlib.suppress(OSError):  # others' folder
+        os.utime(digest)
     return True
 
 
-def discard(folder: Path, key: str) -> None:
-    """Remove the machine code of this key, not its source."""
+def discard(folder: Path, key: str) -> bool:
+    """Remove the machine code of this key, not its source; whether none is left."""
     for file in (_digest_of(folder, key), *_code(folder, key)):
         with contextlib.suppress(OSError):
             file.unlink()
+    return not any(_code(folder, key))
 
 
 def seal(folder: Path, key: str) -> None:

@@ -164,6 +164,18 @@ def test_damaged_machine_code_is_made_anew(
         assert code.from_disk == from_disk
 
 
+def test_damaged_machine_code_that_cant_be_removed_is_not_used(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = [i64(3), None, f32(1)]
+    assert compiled(adding(4.5)).prepare(inputs)
+    (path,) = place.rglob("*.nbc")
+    _flip(path)
+    before = contents(place)
+    monkeypatch.setattr(cache, "_loaded", {})
+    monkeypatch.setattr(stored, "discard", lambda folder, key: False)
+    same(compiled(adding(4.5))(inputs), f32(14.5))
+    assert contents(place) == before
+
+
 def test_what_was_used_least_recently_goes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three loops of the same size where there is room for two; the first is used again before the third is made."""
     inputs = [i64(1), None, f32(0)]
