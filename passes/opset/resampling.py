@@ -155,10 +155,15 @@ def _taps(node: Node, positions: Expr, axis: _Axis, how: _Filter) -> list[tuple[
     return taps
 
 
+def times(op: StepBuilder, elements: Value, weight: Expr) -> tuple[Value, Expr]:
+    """Elements times weights, and these in the elements' type."""
+    weight = weight.cast(DType.of(elements.tensor.dtype.numpy) if elements.tensor.dtype else weight.dtype)
+    return op.Mul(elements, weight.value()), weight
+
+
 def weighted(op: StepBuilder, elements: Value, weight: Expr) -> Value:
     """Elements times weights; whatever has no weight counts as nothing, infinite or not."""
-    weight = weight.cast(DType.of(elements.tensor.dtype.numpy) if elements.tensor.dtype else weight.dtype)
-    made = op.Mul(elements, weight.value())
+    made, weight = times(op, elements, weight)
     if weight.array is not None and weight.array.all():
         return made
     nothing = op.const(np.zeros(1), weight.dtype)
@@ -175,9 +180,9 @@ def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filt
     if how.mode == "nearest":
         made = taken(_ROUNDED[how.rounding](positions, axis))
     else:
+        # an infinite element without weight makes NaN in ONNX Runtime and OpenVINO
         taps = _taps(node, positions, axis, how)
-        some = [tap for tap in taps if tap[1].array is None or tap[1].array.any()]
-        parts = [weighted(op, taken(index), weight.reshape(-1, *tail)) for index, weight in some or taps[:1]]
+        parts = [times(op, taken(index), weight.reshape(-1, *tail))[0] for index, weight in taps]
         made = chained(op, "Add", parts)
     if how.coordinates == "tf_crop_and_resize":
         outside = ((positions < 0) | (positions > last)).reshape(-1, *tail)

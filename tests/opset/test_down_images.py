@@ -9,6 +9,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from backedge.passes.errors import Unsupported
 
@@ -139,14 +141,18 @@ def test_sizes_that_keep_the_ratio(policy: str, shape: tuple[int, int]) -> None:
     assert made.tolist() == x[np.ix_(rows, columns)].tolist()
 
 
-def test_what_has_no_weight_may_be_infinite() -> None:
-    """Places 0 and 2 of 0 .. 3: the elements 1 and 3 have the weight 0."""
-    x = f32([1, np.inf, 2, np.nan])
-    attributes = 'mode = "linear", coordinate_transformation_mode = "asymmetric"'
-    text = (
-        f"(float[1, 4] x, float[2] s) => (float[1, 2] y) {{ y = Resize <exclude_outside = 1, {attributes}> (x, , s) }}"
-    )
-    assert down(text, 13, 10, x, f32(1, 0.5))[0].tolist() == [[1, 2]]
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_what_has_no_weight_counts_if_it_is_infinite(mode: str) -> None:
+    """At 2 of 0 .. 3, and 0 and 3 beside it: what ONNX Runtime and OpenVINO give for the model as it is."""
+    x = f32([[[[1, np.inf, 2, 3], [4, 5, 6, 7], [1, 2, 3, 4], [5, 6, 7, 8]]]])
+    attributes = f'mode = "{mode}", coordinate_transformation_mode = "align_corners"'
+    text = f"""(float[1, 1, 4, 4] x) => (float[1, 1, 3, 3] y) <int64[4] s = {{1, 1, 3, 3}}> {{
+      y = Resize <{attributes}> (x, , , s) }}"""
+    model = onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["" : 13]> g {text}')
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (wanted,) = session.run(None, {"x": x})
+    assert np.isnan(wanted).any()
+    np.testing.assert_allclose(down(text, 13, 10, x)[0], wanted, rtol=1e-5)
 
 
 def test_integers_are_rounded_and_held_in_their_range() -> None:

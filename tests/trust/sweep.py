@@ -251,7 +251,7 @@ def verified(pair: Pair, trials: int, folder: Path) -> Result:
     """What `verify` says of a pair, in a process of its own; whatever goes wrong there is a verdict of its own."""
     a, b = folder / "a.onnx", folder / "b.onnx"
     for file in folder.iterdir():
-        file.unlink()
+        shutil.rmtree(file) if file.is_dir() else file.unlink()  # a conversion that was ended leaves its folder
     onnx.save(pair.a, a)
     if pair.b is not None:
         onnx.save(pair.b, b)
@@ -323,7 +323,7 @@ def keep(pair: Pair, result: Result, folder: Path, source: Path) -> str:
     name = f"{pair.model}-{pair.kind}".replace(" ", "_").replace("/", "_").replace(":", "_")
     place = folder / name
     place.mkdir(parents=True, exist_ok=True)
-    for file in source.iterdir():
+    for file in filter(Path.is_file, source.iterdir()):
         shutil.copy(file, place / file.name)
     if pair.feed is not None:
         (place / "feed.pickle").write_bytes(pickle.dumps(pair.feed))
