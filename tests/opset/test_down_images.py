@@ -144,7 +144,7 @@ def test_sizes_that_keep_the_ratio(policy: str, shape: tuple[int, int]) -> None:
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_what_has_no_weight_counts_if_it_is_infinite(mode: str) -> None:
     """At 2 of 0 .. 3, and 0 and 3 beside it: what ONNX Runtime and OpenVINO give for the model as it is."""
-    x = f32([[[[1, np.inf, 2, 3], [4, 5, 6, 7], [1, 2, 3, 4], [5, 6, 7, 8]]]])
+    x = np.array([[[[1, np.inf, 2, 3], [4, 5, 6, 7], [1, 2, 3, 4], [5, 6, 7, 8]]]], np.float32)
     attributes = f'mode = "{mode}", coordinate_transformation_mode = "align_corners"'
     text = f"""(float[1, 1, 4, 4] x) => (float[1, 1, 3, 3] y) <int64[4] s = {{1, 1, 3, 3}}> {{
       y = Resize <{attributes}> (x, , , s) }}"""
