@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+from onnx import TensorProto
+from onnx.helper import tensor_dtype_to_np_dtype
 from onnx.reference import ReferenceEvaluator
 
 from .onnx_faults import reference_faults
@@ -20,10 +24,21 @@ class ReferenceSession:
     def __init__(self, path: Path) -> None:
         self._evaluator = ReferenceEvaluator(str(path))
         self._fault = reference_faults(path)
+        declared = {one.name: one.type.tensor_type.elem_type for one in self._evaluator.proto_.graph.output}
+        numbers = {name: code for name, code in declared.items() if code not in (0, TensorProto.STRING)}
+        self._dtypes = {name: tensor_dtype_to_np_dtype(code) for name, code in numbers.items()}
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
         given = match_feeds([str(name) for name in self._evaluator.input_names], feeds)
         with np.errstate(all="ignore"):
             results = self._evaluator.run(None, given)
         assert isinstance(results, list)
-        return dict(zip(map(str, self._evaluator.output_names), results, strict=True)), self._fault
+        found = dict(zip(map(str, self._evaluator.output_names), results, strict=True))
+        return found, self._fault or next(self._wrong_types(found), "")
+
+    def _wrong_types(self, results: dict[str, Values]) -> Iterator[str]:
+        """Its kernels compute in the types that NumPy makes of mixed operands."""
+        for name, declared in self._dtypes.items():
+            value = results[name]
+            if isinstance(value, np.ndarray | np.generic) and value.dtype != declared:
+                yield f"it gives {name!r} as {value.dtype}, which is declared as {declared}"

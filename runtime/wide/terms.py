@@ -127,6 +127,8 @@ TERMS: dict[str, Count] = {
     ),
     "Mod": lambda attrs, inputs, result: 1,
     **dict.fromkeys(("Sum", "Mean"), lambda attrs, inputs, result: len(inputs)),
+    "RotaryEmbedding": lambda attrs, inputs, result: 2,
+    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), lambda attrs, inputs, result: 2),
     **dict.fromkeys(("Resize", "Upsample", "GridSample", "RoiAlign", "AffineGrid"), _sampling_positions),
     **dict.fromkeys(("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"), _longest),
 }
@@ -139,6 +141,7 @@ SHAKEN: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("FlexAttention", "LinearAttention"), (0, 1, 2)),
     "Attention": (0, 1, 2, 4, 5),  # query, key, value and those of the past
     **dict.fromkeys(("Sum", "Mean"), ()),
+    **dict.fromkeys(("Adagrad", "Adam", "Momentum"), tuple(range(2, 66))),  # of up to 16 tensors with their states
 }
 """Which inputs of a sum are its terms; where nothing else is said, the first."""
 

@@ -72,7 +72,7 @@ CUMSUM = """g (float[64] s0, float[T, 64] xs) => (float[64] s, float[T, 64] all)
 
 
 def _rnn(steps: int, batch: int, size: int) -> tuple[str, Arrays]:
-    text = RNN.replace("T", str(steps)).replace("B", str(batch)).replace("H", str(size))
+    text = RNN.replace("float[T", f"float[{steps}").replace("B", str(batch)).replace("H", str(size))
     made = {"xs": _floats(steps, batch, size), "h0": _floats(batch, size)}
     return text, made | {name: _floats(size, size) for name in "wr"}
 
@@ -82,7 +82,8 @@ def rows() -> Iterator[Row]:
     wanted = {"LCG, scan output": 330, "nested, triangular": 330, "Mandelbrot 256x256": 12, "RNN, 32 wide": 3}
     for bench in _benches():
         yield Row(bench.name, bench.text, bench.inputs, wanted.get(bench.name, 500))
-    yield Row("cumsum, backwards", CUMSUM.replace("T", "2000"), {"s0": _floats(64), "xs": _floats(2000, 64)}, 2.5)
+    cumsum = CUMSUM.replace("float[T", "float[2000")
+    yield Row("cumsum, backwards", cumsum, {"s0": _floats(64), "xs": _floats(2000, 64)}, 2.5)
     for batch, size, least in ((1, 4, 3), (1, 128, 3), (16, 128, 1), (16, 512, 1)):
         yield Row(f"RNN, {size} wide, batch {batch}", *_rnn(500, batch, size), least)
     for passes, size, least in ((20_000, "", 500), (500, "1000", 10), (20, "100000", 3)):

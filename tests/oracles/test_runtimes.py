@@ -324,6 +324,19 @@ def test_what_the_reference_disregards(tmp_path, op, rows, attributes, lengths, 
     assert np.allclose(found.outputs["y"], wanted.outputs["y"], atol=1e-6) != spoilt
 
 
+def test_the_reference_is_not_believed_where_its_types_are_wrong(tmp_path):
+    """It computes Adam in the types that NumPy makes of its operands: with T above 0 float64, at 0 float32."""
+    path = tmp_path / "adam.onnx"
+    text = """<ir_version: 10, opset_import: ["ai.onnx.preview.training": 1]>
+        g (float r, int64 t, float[1] x, float[1] g, float[1] v, float[1] h) => (float[1] x1, float[1] v1, float[1] h1)
+        { x1, v1, h1 = ai.onnx.preview.training.Adam(r, t, x, g, v, h) }"""
+    onnx.save(parser.parse_model(text), path)
+    feeds = {name: np.full(1, 0.5, np.float32) for name in "xgvh"} | {"r": np.array(0.5, np.float32)}
+    later, first = run_file("reference", path, [{**feeds, "t": np.array(1)}, {**feeds, "t": np.array(0)}])
+    assert later.fault == "it gives 'x1' as float64, which is declared as float32"
+    assert first.usable
+
+
 def test_the_reference_is_not_believed_about_loops(tmp_path):
     path = model(tmp_path, LOOP.format(cond="t", d="d = Identity(c)"))
     [found] = run_file("reference", path, [{"M": np.array(3), "x": np.ones(1, np.float32)}])

@@ -93,6 +93,32 @@ def test_a_sum_that_cancels_is_off_by_a_share_of_its_terms(tmp_path) -> None:
     assert 1e4 * 2.0**-24 < far < 16e4 * 2.0**-24
 
 
+def test_terms_inside_an_operator_cancel_as_well(tmp_path) -> None:
+    """A quarter of the old moment and three quarters of the square of the gradient; a rotation by an eighth turn."""
+    attributes = "alpha=0.5, beta=0.25, epsilon=0.001, norm_coefficient=0.0"
+    path = tmp_path / "adam.onnx"
+    text = f"""<ir_version: 9, opset_import: ["ai.onnx.preview.training": 1]>
+        g (float r, int64 t, float[1] x, float[1] g, float[1] v, float[1] h) => (float[1] x1, float[1] v1, float[1] h1)
+        {{ x1, v1, h1 = ai.onnx.preview.training.Adam<{attributes}>(r, t, x, g, v, h) }}"""
+    onnx.save(onnx.parser.parse_model(text), path)
+    numbers = {"r": 0.1, "x": [1], "g": [1000], "v": [0.3], "h": [-2999999.75]}
+    feeds = {name: np.array(number, F32) for name, number in numbers.items()} | {"t": np.array(0)}
+    wide = WideModel(to_hub(load(path)))
+    far = spread(wide.exact(feeds)[0]["h1"], [wide.noisy(feeds, Noise(seed))["h1"] for seed in range(8)])
+    assert 2.0**-24 * 7.5e5 < far[0] < 2.0**-24 * 1.2e7
+
+    text = """<ir_version: 9, opset_import: ["": 23]> g (float[1,1,1,2] x, float[1,1] c, float[1,1] s) =>
+        (float[1,1,1,2] y) { p = Constant<value=int64[1,1] {0}>() y = RotaryEmbedding(x, c, s, p) }"""
+    path = tmp_path / "rotary.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    wide, turn = WideModel(to_hub(load(path))), np.full((1, 1), 0.7, F32)
+    feeds = {"x": np.array([[[[1e4 + 0.0625, 1e4]]]], F32), "c": turn, "s": turn}
+    exact = wide.exact(feeds)[0]["y"]
+    assert exact.ravel()[0] == pytest.approx(0.0625 * float(F32(0.7)), rel=1e-9)
+    far = spread(exact, [wide.noisy(feeds, Noise(seed))["y"] for seed in range(8)]).ravel()
+    assert 2.0**-24 * 5e3 < far[0] < 2.0**-24 * 4e4
+
+
 def test_a_sum_of_whole_numbers_gets_no_noise(tmp_path) -> None:
     wide = model(tmp_path, "(float[3,4] x, float[4,2] w) => (float[3,2] y) { y = MatMul(x, w) }")
     random = np.random.default_rng(0)
