@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,15 @@ class LoopCall:
     def __init__(self, node: Node, context: Context, compiler: Compiler) -> None:
         view = Loop(node)
         self.node = node
-        self.body = Plan(view.body, context)
+        self.code = MachineCode(node, compiler, context.around)
+        self.body = Plan(view.body, replace(context, around=self.code))
+        self.code.operators = sum(map(work, self.body.nodes))
         self.carried, self.sliced, self.captured = (_of(view, kind) for kind in (Carried, Sliced, Captured))
         self.stacked, self.iteration, self.condition = (_of(view, kind) for kind in (Stacked, Iteration, Condition))
         if view.initial_condition is not None and not self.condition:
             raise InvalidModel(f"{node}: an initial condition without a condition slot")
         self.results = len(node.outputs)
         self.ends_early = not all(_goes_on(view, indices) for indices in self.condition)
-        self.code = MachineCode(node, sum(map(work, self.body.nodes)), compiler)
         self.passes = 0  # that were interpreted
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
@@ -39,8 +41,13 @@ class LoopCall:
             raise InvalidModel(f"{self.node}: nothing ends this loop")
         each = self.code.work_of(*([inputs[slot.operand] for slot in slots] for slots in (self.carried, self.captured)))
         begins = inputs[1] is None or bool(scalar(inputs[1]))
-        finished = self.code.outputs(inputs, 0 if self.ends_early or most is None or not begins else most * each)
-        return self._interpret(inputs, slices, most, each) if finished is None else finished
+        certain = 0 if self.ends_early or most is None or not begins else most * each
+        finished = self.code.outputs(inputs, certain)
+        if finished is None:
+            before = self.code.done
+            finished = self._interpret(inputs, slices, most, each)
+            self.code.tell_around(self.code.done - before)
+        return finished
 
     def _most_passes(self, inputs: Sequence[Any], slices: Sequence[_Slices]) -> int | None:
         """The bound that the trip count and the slices set; None: there is none."""

@@ -82,6 +82,9 @@ _LIGHT = frozenset(
 _HEAVY_FAMILIES = frozenset(("order", "window"))
 _HEAVY_CORE = frozenset(("Conv", "ConvTranspose"))
 
+_CALL = 10
+"""The work of calling machine code."""
+
 _MOST_DECLINED = 3
 _MOST_KINDS = 1000
 
@@ -102,20 +105,24 @@ class MachineCode:
     The unit of work is a call of an operator on few numbers: a clock would make the last bits of results differ from
     run to run, since compiled sums and products are computed in another order.
 
+    A loop around others counts what they do as its own work, and they wait twice as long for machine code of their
+    own, so that a nest is compiled as a whole at the next of its outer passes.
+
     Args:
         node: the loop.
-        operators: in its body, by their work.
         compiler: makes the machine code when it is first asked for.
+        around: of the loop in whose body it is.
 
     Attributes:
+        operators: in its body, by their work.
         done: the work of all passes that were interpreted.
     """
 
-    def __init__(self, node: Node, operators: int, compiler: Compiler) -> None:
+    def __init__(self, node: Node, compiler: Compiler, around: MachineCode | None = None) -> None:
+        self.operators = 1
         self.done = 0
         self._node = node
-        self._operators = max(operators, 1)
-        self._enough = int(COMPILE_AFTER * (1 + operators / _LONG))
+        self._around = around
         self._compiler: Compiler | None = compiler
         self._compiled: Compiled | None = None
         self._called: set[Any] = set()  # kinds of inputs that it took
@@ -127,7 +134,7 @@ class MachineCode:
         """The work of one pass with such values."""
         largest = max((value.size for value in carried if isinstance(value, np.ndarray)), default=1)
         weights = sum(value.size for value in captured if isinstance(value, np.ndarray))
-        return self._operators * (1 + largest // _ELEMENTS) + weights // (2 * _ELEMENTS)
+        return max(self.operators, 1) * (1 + largest // _ELEMENTS) + weights // (2 * _ELEMENTS)
 
     def outputs(self, inputs: Sequence[Any], certain: int = 0) -> tuple[Any, ...] | None:
         """The loop's outputs from its machine code; None where it isn't worth it yet, or there is none for these
@@ -149,6 +156,11 @@ class MachineCode:
         self._look_after = 2 * total  # looking takes a millisecond: not at each call
         return None
 
+    def tell_around(self, interpreted: int) -> None:
+        """Count the work of a call for the loop around."""
+        if self._around is not None:
+            self._around.done += interpreted
+
     @property
     def is_used(self) -> bool:
         """Whether passes may have been run by machine code."""
@@ -157,15 +169,28 @@ class MachineCode:
     @property
     def next_question(self) -> float:
         """How much work may make `outputs` answer otherwise than it does now."""
-        if self._compiled is None and self._compiler is None:
+        if not self._may_come:
             return math.inf
         return min((limit for limit in (self._next_look, self._enough) if limit > self.done), default=math.inf)
+
+    @property
+    def _may_come(self) -> bool:
+        return self._compiled is not None or self._compiler is not None
+
+    @property
+    def _patience(self) -> int:
+        return 1 if self._around is None or not self._around._may_come else 2
+
+    @property
+    def _enough(self) -> int:
+        """How much work makes up for compiling."""
+        return int(self._patience * COMPILE_AFTER * (1 + self.operators / _LONG))
 
     @property
     def _next_look(self) -> int:
         """From how much work on it is worth looking for machine code on disk."""
         before, after = LOAD_AFTER
-        return max(self._look_after, after if "numba" in sys.modules else before)
+        return max(self._look_after, self._patience * (after if "numba" in sys.modules else before))
 
     def _ask_compiler(self) -> None:
         with self._lock:
@@ -181,6 +206,7 @@ class MachineCode:
             if len(self._called) == _MOST_KINDS:
                 self._called.clear()
             self._called.add(_kinds(inputs))
+            self.tell_around(_CALL)
             return tuple(results)
         self._declined += 1
         if self._declined == _MOST_DECLINED:

@@ -14,6 +14,7 @@ from ..passes.graph import Graph, Node, Value
 from ..passes.loop import is_if, is_loop
 from .kernels import lookup
 from .kernels.base import Attributes, ExecutionError, Kernel
+from .machine_code import MachineCode
 
 Call = Callable[..., Any]
 Control = Callable[[Node, "Context"], Call]
@@ -45,12 +46,14 @@ class Context:
         loop, branch: how loops and branches are called.
         arithmetic: how numbers are held and computed; None: as declared.
         watch: who watches the calls.
+        around: the machine code of the loop that the plan is a body of; None: of none.
     """
 
     loop: Control
     branch: Control
     arithmetic: Arithmetic | None = None
     watch: Watch | None = None
+    around: MachineCode | None = None
 
 
 class Step(NamedTuple):

@@ -206,7 +206,8 @@ def _near(number: float, dtype: DType) -> list[float]:
 
 def _neighbours(number: float, dtype: DType) -> tuple[float, float]:
     try:
-        one = np.array(number).astype(dtype.numpy)
+        with np.errstate(over="ignore"):  # a wider type's constant is an infinity here
+            one = np.array(number).astype(dtype.numpy)
         ends = np.array(np.inf).astype(dtype.numpy), np.array(-np.inf).astype(dtype.numpy)
         if dtype in (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16):
             up, down = (float(np.nextafter(one, end)) for end in ends)

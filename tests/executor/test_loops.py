@@ -276,11 +276,38 @@ def test_a_condition_that_stays_true_makes_the_passes_certain(
 
 def test_large_elements_and_weights_make_a_loop_long() -> None:
     """Work is counted in calls of operators: 4096 elements make one more for each operator, 8192 weights one a pass."""
-    code = machine_code.MachineCode(LoopGraph([Carried()], plus_one).node, 3, never_compile)
+    code = machine_code.MachineCode(LoopGraph([Carried()], plus_one).node, never_compile)
+    code.operators = 3
     small, large = np.zeros(4), np.zeros((64, 128))
     assert code.work_of([small], [small]) == 3
     assert code.work_of([small, large], [small, [large]]) == 9
     assert code.work_of([], [large, large, np.zeros(8191)]) == 5
+
+
+def five_times(body: Graph, values: list[Value]) -> list[Value]:
+    """An inner loop of five passes, each of which adds 1."""
+    inner = Graph("hub", "inner")
+    inner.outputs.extend(plus_one(inner, [inner.add_input("b")]))
+    inputs = [body.add_constant(np.array(5)), None, values[0]]
+    slots = {"slots": (Carried(),)}
+    return [body.add_node("Loop", inputs, [("five", I64)], slots, domain=DOMAIN, regions={"body": inner}).output]
+
+
+def test_a_nest_is_compiled_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outer loop counts what the inner one does: after the second of its passes both have done enough."""
+    monkeypatch.setattr(machine_code, "COMPILE_AFTER", 10)
+    recorder = Recorder([np.array(100)])
+    loop = LoopGraph([Carried()], five_times)
+    assert compiled_run(loop, recorder, [4]) == [100]
+    assert recorder.asked == [loop.node]
+
+
+def test_an_inner_loop_that_is_long_enough_for_two_waits_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_code, "COMPILE_AFTER", 2)
+    recorder = Recorder([np.array(100)])
+    loop = LoopGraph([Carried()], five_times)
+    assert compiled_run(loop, recorder, [1]) == [100]
+    assert recorder.asked == [node for node in loop.node.regions["body"].nodes if node.regions]
 
 
 class Kept(Recorder):
