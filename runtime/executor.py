@@ -20,6 +20,7 @@ from ..passes.types import DType, Interval, OptionalType, SequenceType, TensorTy
 from .kernels.base import ExecutionError
 from .loops import LoopCall, if_call
 from .machine_code import Compiled, Compiler
+from .native import Native
 from .plan import Arithmetic, Context, Plan, Watch, normal
 
 
@@ -40,7 +41,8 @@ class Executor:
 
     Args:
         graph: a hub graph, or an ONNX one without control flow (operators at the versions they have there).
-        compiler: makes one function of a whole Loop node, or declines (None); by default the project's own.
+        compiler: makes one function of a whole Loop node, or declines (None); by default the project's own, and then
+            convolutions and pooling that add up to much work are compiled, too.
         arithmetic: how numbers are held and computed, if not as declared; then no loop is compiled.
         watch: from the call of each node to the one that is made instead, for those who want to see what runs.
 
@@ -57,7 +59,14 @@ class Executor:
         watch: Watch | None = None,
     ) -> None:
         chosen = compiler or compile_when_long if arithmetic is None else never_compile
-        context = Context(lambda node, shared: LoopCall(node, shared, chosen), if_call, arithmetic, watch)
+        context = Context(
+            lambda node, shared: LoopCall(node, shared, chosen),
+            if_call,
+            arithmetic,
+            watch,
+            native=Native() if compiler is None and arithmetic is None else None,
+            given=frozenset(graph.inputs),
+        )
         self.graph = graph
         self._arithmetic = arithmetic
         self._plan = Plan(graph, context)

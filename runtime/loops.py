@@ -24,7 +24,7 @@ class LoopCall:
         view = Loop(node)
         self.node = node
         self.code = MachineCode(node, compiler, context.around)
-        self.body = Plan(view.body, replace(context, around=self.code))
+        self.body = Plan(view.body, replace(context, around=self.code, constants=_constants(view, context)))
         self.code.operators = sum(map(work, self.body.nodes))
         self.carried, self.sliced, self.captured = (_of(view, kind) for kind in (Carried, Sliced, Captured))
         self.stacked, self.iteration, self.condition = (_of(view, kind) for kind in (Stacked, Iteration, Condition))
@@ -176,6 +176,12 @@ def _goes_on(view: Loop, condition: SlotIndices) -> bool:
             value = view.node.inputs[captured.operand]
             break
     return value is not None and value.data is not None and bool(value.data.numpy().all())
+
+
+def _constants(view: Loop, context: Context) -> frozenset[Value]:
+    """The inputs of the body that are constants around it."""
+    slots, inputs = _of(view, Captured), view.node.inputs
+    return frozenset(view.body.inputs[one.body_input] for one in slots if context.is_constant(inputs[one.operand]))
 
 
 def _of(view: Loop, kind: type) -> list[SlotIndices]:

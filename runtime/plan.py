@@ -13,7 +13,7 @@ from ..passes.errors import BackedgeError, InvalidModel, Unsupported
 from ..passes.graph import Graph, Node, Value
 from ..passes.loop import is_if, is_loop
 from .kernels import lookup
-from .kernels.base import Attributes, ExecutionError, Kernel
+from .kernels.base import Attributes, ExecutionError, Kernel, MachineKernels
 from .machine_code import MachineCode
 
 Call = Callable[..., Any]
@@ -47,6 +47,9 @@ class Context:
         arithmetic: how numbers are held and computed; None: as declared.
         watch: who watches the calls.
         around: the machine code of the loop that the plan is a body of; None: of none.
+        native: the machine code of operators; None: NumPy computes them.
+        given: what the caller of the executor gives, constants by default among it.
+        constants: inputs of the plan's graph that are constants of a graph around it.
     """
 
     loop: Control
@@ -54,6 +57,15 @@ class Context:
     arithmetic: Arithmetic | None = None
     watch: Watch | None = None
     around: MachineCode | None = None
+    native: MachineKernels | None = None
+    given: frozenset[Value] = frozenset()
+    constants: frozenset[Value] = frozenset()
+
+    def is_constant(self, value: Value | None) -> bool:
+        """Whether a value is the same array in each run, or left out."""
+        if value is None or value in self.constants:
+            return True
+        return value.producer is None and value.data is not None and value not in self.given
 
 
 class Step(NamedTuple):
@@ -130,7 +142,7 @@ class Plan:
             outputs.append(slots.get(value, _UNWANTED))
         while len(outputs) > 1 and outputs[-1] == _UNWANTED:
             outputs.pop()
-        call = _callable(node, context)
+        call = _callable(node, context, tuple(context.is_constant(value) for value in node.inputs))
         if context.watch is not None:
             call = context.watch(node, call)
         return Step(call, inputs, tuple(outputs) or (_UNWANTED,), (), node)
@@ -191,7 +203,7 @@ def _store(result: Any, slots: list[Any], outputs: tuple[int, ...]) -> None:
         slots[index] = value if type(value) is np.ndarray else normal(value)
 
 
-def _callable(node: Node, context: Context) -> Call:
+def _callable(node: Node, context: Context, constant: tuple[bool, ...]) -> Call:
     if is_loop(node):
         return context.loop(node, context)
     if is_if(node):
@@ -206,4 +218,5 @@ def _callable(node: Node, context: Context) -> Call:
     attributes = Attributes(node, regions)
     if context.arithmetic is not None:
         return context.arithmetic.call(node, kernel, attributes)
+    attributes.constant, attributes.native = constant, context.native
     return partial(kernel, attributes)

@@ -19,16 +19,16 @@ from numba.extending import intrinsic
 from .helpers import kernel
 
 _FEATURES = llvmlite.binding.get_host_cpu_features()
-_BYTES, _ROWS = (64, 8) if _FEATURES.get("avx512f") else (32, 6) if _FEATURES.get("avx") else (16, 4)
+BYTES, ROWS = (64, 8) if _FEATURES.get("avx512f") else (32, 6) if _FEATURES.get("avx") else (16, 4)
 """Bytes in a vector, and rows in a tile: with two vectors in each row they fill the processor's registers."""
 
-_STEPS = 256  # of a product that are done in one go: what they read of both copies stays in the cache
+STEPS = 256  # of a product that are done in one go: what they read of both copies stays in the cache
 
 
 def _tile_code(context: Any, a: Any, b: Any, steps: Any, out: Any, row: Any, column: Any) -> Any:
-    """out[row : row + _ROWS, column : column + 2 vectors] += a.T @ b, for a [steps, _ROWS] and b [steps, 2 vectors] as
+    """out[row : row + ROWS, column : column + 2 vectors] += a.T @ b, for a [steps, ROWS] and b [steps, 2 vectors] as
     they lie in memory."""
-    lanes = _BYTES * 8 // a.dtype.bitwidth
+    lanes = BYTES * 8 // a.dtype.bitwidth
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         element = target.get_value_type(a.dtype)
@@ -46,7 +46,7 @@ def _tile_code(context: Any, a: Any, b: Any, steps: Any, out: Any, row: Any, col
         def at(pointer: Any, place: Any, kind: Any) -> Any:
             return builder.bitcast(builder.gep(pointer, [place]), kind.as_pointer())
 
-        sums = [[cgutils.alloca_once_value(builder, ir.Constant(vector, None)) for _ in range(2)] for _ in range(_ROWS)]
+        sums = [[cgutils.alloca_once_value(builder, ir.Constant(vector, None)) for _ in range(2)] for _ in range(ROWS)]
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
         with cgutils.for_range(builder, count, intp=int64) as loop:
             begin = builder.mul(loop.index, int64(2 * lanes))
@@ -54,7 +54,7 @@ def _tile_code(context: Any, a: Any, b: Any, steps: Any, out: Any, row: Any, col
                 builder.load(at(pointers[1], builder.add(begin, int64(half * lanes)), vector), align=size)
                 for half in range(2)
             ]
-            begin = builder.mul(loop.index, int64(_ROWS))
+            begin = builder.mul(loop.index, int64(ROWS))
             for k, row_sums in enumerate(sums):
                 one = builder.load(at(pointers[0], builder.add(begin, int64(k)), element), align=size)
                 spread = builder.insert_element(ir.Constant(vector, ir.Undefined), one, ir.IntType(32)(0))
@@ -73,7 +73,7 @@ def _tile_code(context: Any, a: Any, b: Any, steps: Any, out: Any, row: Any, col
     return (types.void(a, b, types.int64, out, types.int64, types.int64), generate) if matrices else None
 
 
-_tile: Any = intrinsic(_tile_code)
+tile: Any = intrinsic(_tile_code)
 
 
 @kernel
@@ -81,32 +81,32 @@ def multiply_tiles(a, b, out):
     """out = a @ b for matrices of many rows and columns, tile by tile."""
     m, k = a.shape
     n = b.shape[1]
-    wide = 2 * (_BYTES // a.itemsize)
-    down, across = (m + _ROWS - 1) // _ROWS, (n + wide - 1) // wide
-    left = np.zeros((down, _STEPS, _ROWS), a.dtype)
-    right = np.zeros((_STEPS, wide), a.dtype)
-    rest = np.empty((_ROWS, wide), a.dtype)  # a tile that reaches over the edge
+    wide = 2 * (BYTES // a.itemsize)
+    down, across = (m + ROWS - 1) // ROWS, (n + wide - 1) // wide
+    left = np.zeros((down, STEPS, ROWS), a.dtype)
+    right = np.zeros((STEPS, wide), a.dtype)
+    rest = np.empty((ROWS, wide), a.dtype)  # a tile that reaches over the edge
     out[:] = 0
-    for low in range(0, k, _STEPS):
-        steps = min(_STEPS, k - low)
+    for low in range(0, k, STEPS):
+        steps = min(STEPS, k - low)
         for i in range(m):
             for p in range(steps):
-                left[i // _ROWS, p, i % _ROWS] = a[i, low + p]
+                left[i // ROWS, p, i % ROWS] = a[i, low + p]
         for c in range(across):
             columns = min(wide, n - c * wide)
             for p in range(steps):
                 for j in range(columns):
                     right[p, j] = b[low + p, c * wide + j]
             for r in range(down):
-                rows = min(_ROWS, m - r * _ROWS)
-                if rows == _ROWS and columns == wide:
-                    _tile(left[r], right, steps, out, r * _ROWS, c * wide)
+                rows = min(ROWS, m - r * ROWS)
+                if rows == ROWS and columns == wide:
+                    tile(left[r], right, steps, out, r * ROWS, c * wide)
                     continue
                 rest[:] = 0
-                _tile(left[r], right, steps, rest, 0, 0)
+                tile(left[r], right, steps, rest, 0, 0)
                 for i in range(rows):
                     for j in range(columns):
-                        out[r * _ROWS + i, c * wide + j] += rest[i, j]
+                        out[r * ROWS + i, c * wide + j] += rest[i, j]
 
 
 @kernel

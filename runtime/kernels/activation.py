@@ -9,21 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, in_float32, is_float, normal_axis, widened
+from .base import Array, Attributes, Kernel, between, in_float32, is_float, normal_axis, widened
 
 # plain functions, used by the recurrent operators too --------------------------------------------
 
 
 def relu(x: Array) -> Array:
-    return np.maximum(x, np.zeros((), x.dtype))
+    return between(x, np.zeros((), x.dtype), None)
 
 
 def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
+    """1 / (1 + exp(-x)), in one array: making more takes as long as filling them."""
+    found = np.negative(x, out=np.empty_like(x))
+    np.exp(found, out=found)
+    found += 1
+    return np.divide(1, found, out=found)
 
 
 def hard_sigmoid(x: Array, alpha: float, beta: float) -> Array:
-    return np.clip(alpha * x + beta, 0, 1)
+    return between(alpha * x + beta, 0, 1)
 
 
 def leaky_relu(x: Array, alpha: float) -> Array:

@@ -9,7 +9,7 @@ asked for may be missing. Inputs are never written to, and an output may be a vi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -18,10 +18,14 @@ from ...passes.attributes import NodeAttributes
 from ...passes.errors import BackedgeError
 from ...passes.graph import Node
 from ...passes.types import DType
+from ...passes.windows import Windows
 
 Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Any]
 Region = Callable[[list[Any]], list[Any]]
+Made = TypeVar("Made")
+Keep = Callable[[Callable[[], Array]], Array]
+"""From a function that makes something of constants to what it made, maybe before."""
 
 
 class ExecutionError(BackedgeError):
@@ -36,6 +40,16 @@ def _whole(value: Array, function: Callable[[Array], Array] = np.rint, **_: Any)
     return function(value)
 
 
+class MachineKernels(Protocol):
+    """Operators in machine code: their results, or None where NumPy is to compute them."""
+
+    def conv(
+        self, x: Array, w: Array, bias: Array | None, view: Windows, group: int, keep: Keep, /
+    ) -> Array | None: ...
+
+    def max_pool(self, x: Array, view: Windows, /) -> Array | None: ...
+
+
 class Attributes(NodeAttributes):
     """The attributes of one node, with the schema's defaults, and what else a kernel may ask.
 
@@ -43,7 +57,9 @@ class Attributes(NodeAttributes):
         outputs: how many outputs the node declares.
         wanted: for each of them, whether anybody asked for it.
         captured: how many inputs at the end are there for the regions only.
+        constant: for each input, whether it is the same array in each call; none is known to be where it is empty.
         regions: name -> callable on a list of values (formal ones, then the captured ones).
+        native: the machine code of operators that the graph's nodes share, if there is any.
         state: whatever the kernel keeps from one call to the next (a random generator).
         single: what float32 is computed in, a wider type where a run is to be more exact than the graph declares.
         rounded: what a kernel hands intermediate results through that a runtime rounds: they come back as they are, or
@@ -55,19 +71,48 @@ class Attributes(NodeAttributes):
             `runtime.wide.steps.Step` has them.
     """
 
-    __slots__ = ("captured", "computed", "outputs", "regions", "rounded", "single", "state", "wanted", "whole")
+    __slots__ = (
+        "_prepared",
+        "captured",
+        "computed",
+        "constant",
+        "native",
+        "outputs",
+        "regions",
+        "rounded",
+        "single",
+        "state",
+        "wanted",
+        "whole",
+    )
 
     def __init__(self, node: Node, regions: Mapping[str, Region] | None = None) -> None:
         super().__init__(node)
         self.outputs = len(node.outputs)
         self.wanted = tuple(bool(value.name) for value in node.outputs)
         self.captured = node.captured
+        self.constant: tuple[bool, ...] = ()
+        self.native: MachineKernels | None = None
+        self._prepared: dict[tuple[str, tuple[int, ...]], Any] = {}
         self.regions = dict(regions or {})
         self.single: np.dtype[Any] = np.dtype(np.float32)
         self.state: Any = None
         self.rounded: Callable[[Array], Array] = _as_it_is
         self.computed: Callable[[Array, float], Array] = _as_it_is
         self.whole: Callable[..., Array] = _whole
+
+    def prepared(self, positions: tuple[int, ...], make: Callable[[], Made], name: str = "") -> Made:
+        """What `make` makes of the inputs at some positions: once if they are constants, anew in each call if not.
+
+        Args:
+            name: says which, where several things are made of them.
+        """
+        if not self.constant or not all(self.constant[position : position + 1] != (False,) for position in positions):
+            return make()
+        key = name, positions
+        if key not in self._prepared:
+            self._prepared[key] = make()
+        return self._prepared[key]
 
     def dtype(self, name: str, default: DType | None = None) -> DType:
         """As declared; a run that is more exact than the graph declares computes in float64 instead."""
@@ -123,6 +168,15 @@ COMPUTED = (DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16)
 """The types below float64 that are computed in; narrower ones are for storage."""
 
 HALVES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+
+
+def between(x: Array, low: Any, high: Any) -> Array:
+    """`x` cut off at scalars of its type, or None; NaN stays. NumPy's `clip` is many times as fast as its maximum."""
+    if x.dtype.kind == "f":
+        return np.clip(x, -np.inf if low is None else low, np.inf if high is None else high)
+    if low is not None:
+        x = np.maximum(x, low)
+    return x if high is None else np.minimum(x, high)
 
 
 def widened(x: Array) -> Array:

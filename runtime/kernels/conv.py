@@ -11,6 +11,7 @@ import numpy as np
 from ...passes.windows import Windows, extent, steps, transposed, windows
 from .activation import swish
 from .base import Array, Attributes, Kernel, per_channel, to_ints, weighted, widened
+from .linalg import EXACT_TERMS, centred
 from .quant import quantized
 from .shape import padded
 from .windows import fold, patches
@@ -32,44 +33,61 @@ def convolve(x: Array, w: Array, view: Windows, group: int) -> Array:
 
 def conv(attrs: Attributes, x: Array, w: Array, bias: Array | None = None) -> Array:
     view = windows(attrs, x.shape[2:], w.shape[2:])
-    result = convolve(widened(x), widened(w), view, attrs.int("group"))
+    group = attrs.int("group")
+    if attrs.native is not None:
+        found = attrs.native.conv(x, w, bias, view, group, lambda make: attrs.prepared((1,), make, "packed"))
+        if found is not None:
+            return found
+    result = convolve(widened(x), widened(w), view, group)
     if bias is not None:
         result = result + per_channel(bias, x.ndim)
     return result.astype(x.dtype, copy=False)
 
 
-def accumulated(attrs: Attributes, x: Array, w: Array, x_zero: Array | None, w_zero: Array | None) -> Array:
-    """The exact integer convolution without the zero points, by way of float64, which holds it."""
-    left, right = x.astype(np.float64), w.astype(np.float64)
-    if x_zero is not None:
-        left = left - x_zero.astype(np.float64)
-    if w_zero is not None:
-        right = right - w_zero.astype(np.float64).reshape((-1,) + (1,) * (w.ndim - 1))
-    view = windows(attrs, x.shape[2:], w.shape[2:])
-    return convolve(left, right, view, attrs.int("group")).astype(np.int64)
+def accumulated(attrs: Attributes, places: tuple[int, int, int, int], given: Sequence[Array | None]) -> Array:
+    """The exact integer convolution, int64, by way of floats that hold it.
+
+    Args:
+        places: of the input, the filters and their zero points among the operator's inputs.
+    """
+    x, w = given[places[0]], given[places[1]]
+    assert x is not None and w is not None
+    x_zero, w_zero = (given[place] if place < len(given) else None for place in places[2:])
+    offsets = None if w_zero is None else w_zero.reshape((-1,) + (1,) * (w.ndim - 1))
+    filters = attrs.prepared((places[1], places[3]), lambda: centred(w, offsets, per_row=False))
+    image = centred(x, x_zero, per_row=False)
+    view, group = windows(attrs, x.shape[2:], w.shape[2:]), attrs.int("group")
+    channels, each = w.shape[1], EXACT_TERMS // max(math.prod(w.shape[2:]), 1)
+    if image.dtype != np.float32 or filters.dtype != np.float32 or (channels > each and (group > 1 or not each)):
+        return convolve(image.astype(np.float64), filters.astype(np.float64), view, group).astype(np.int64)
+
+    def part(start: int) -> Array:
+        """The sum over so many channels as float32 adds it up exactly, in any order."""
+        some = slice(start, start + each)
+        seen, weights = (image, filters) if channels <= each else (image[:, some], filters[:, some])
+        if attrs.native is not None:
+            kept = places[1], places[3]
+            found = attrs.native.conv(
+                seen, weights, None, view, group, lambda make: attrs.prepared(kept, make, f"packed from {start}")
+            )
+            if found is not None:
+                return found.astype(np.int64)
+        return convolve(seen, weights, view, group).astype(np.int64)
+
+    return sum((part(start) for start in range(each, channels, each)), part(0))
 
 
-def conv_integer(
-    attrs: Attributes, x: Array, w: Array, x_zero: Array | None = None, w_zero: Array | None = None
-) -> Array:
-    return accumulated(attrs, x, w, x_zero, w_zero).astype(np.int32)
+def conv_integer(attrs: Attributes, *inputs: Array | None) -> Array:
+    """x, w, and their zero points if they have any: int32, wrapping."""
+    return accumulated(attrs, (0, 1, 2, 3), inputs).astype(np.int32)
 
 
-def qlinear_conv(
-    attrs: Attributes,
-    x: Array,
-    x_scale: Array,
-    x_zero: Array,
-    w: Array,
-    w_scale: Array,
-    w_zero: Array,
-    y_scale: Array,
-    y_zero: Array,
-    bias: Array | None = None,
-) -> Array:
-    total = accumulated(attrs, x, w, x_zero, w_zero)
-    if bias is not None:
-        total = total + per_channel(bias, x.ndim)
+def qlinear_conv(attrs: Attributes, *inputs: Array) -> Array:
+    """x and its scale and zero point, the same of w, scale and zero point of the result, and maybe a bias."""
+    x, x_scale, _, _, w_scale, _, y_scale, y_zero, *bias = inputs
+    total = accumulated(attrs, (0, 3, 2, 5), inputs)
+    if bias and bias[0] is not None:
+        total = total + per_channel(bias[0], x.ndim)
     scale = x_scale.reshape(()) * per_channel(w_scale, x.ndim) / y_scale.reshape(())
     return quantized(attrs, attrs.computed(total * scale, 4.0), y_zero, y_zero.dtype)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, in_float32, is_float, normal_axis, widened
+from .base import Array, Attributes, Kernel, between, in_float32, is_float, normal_axis, widened
 
 Binary = Callable[[Array, Array], Array]
 
@@ -110,9 +110,7 @@ def clip(attrs: Attributes, x: Array, low: Array | None = None, high: Array | No
     if attrs.version < 11:
         low = np.asarray(attrs.float("min"), x.dtype) if attrs.has("min") else None
         high = np.asarray(attrs.float("max"), x.dtype) if attrs.has("max") else None
-    if low is not None:
-        x = np.maximum(x, low.reshape(()))
-    return x if high is None else np.minimum(x, high.reshape(()))
+    return between(x, None if low is None else low.reshape(()), None if high is None else high.reshape(()))
 
 
 def is_infinite(attrs: Attributes, x: Array) -> Array:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from .base import Array, Attributes, Kernel, is_float, widened
@@ -38,34 +41,45 @@ def einsum(attrs: Attributes, *inputs: Array) -> Array:
 
 
 def centred(x: Array, zero: Array | None, per_row: bool) -> Array:
-    """`x` without its zero point, in float64, which holds every product and sum here exactly."""
+    """`x` without its zero point, in a float that holds every product exactly: 8-bit numbers in float32."""
+    wide = np.float32 if x.dtype.itemsize == 1 else np.float64
     if zero is None:
-        return x.astype(np.float64)
+        return x.astype(wide)
     if per_row and zero.ndim == 1 and zero.size > 1:
         zero = zero[:, None]
-    return x.astype(np.float64) - zero.astype(np.float64)
+    return x.astype(wide) - zero.astype(wide)
 
 
-def matmul_integer(
-    _: Attributes, a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | None = None
-) -> Array:
-    """int32, wrapping; zero points are one, one per row of `a`, one per column of `b`."""
-    product = np.matmul(centred(a, a_zero, per_row=True), centred(b, b_zero, per_row=False))
-    return product.astype(np.int64).astype(np.int32)
+EXACT_TERMS = 2**24 // 255**2
+"""So many products of 8-bit numbers without their zero points float32 adds up exactly."""
 
 
-def qlinear_matmul(
-    attrs: Attributes,
-    a: Array,
-    a_scale: Array,
-    a_zero: Array,
-    b: Array,
-    b_scale: Array,
-    b_zero: Array,
-    y_scale: Array,
-    y_zero: Array,
-) -> Array:
-    product = np.matmul(centred(a, a_zero, per_row=True), centred(b, b_zero, per_row=False))
+def _integer_product(attrs: Attributes, left: int, right: int, a_zero: int, b_zero: int, given: Sequence[Any]) -> Array:
+    """The exact product, int64, of the inputs at these positions without their zero points."""
+
+    def factor(place: int, zero: int, per_row: bool) -> Array:
+        offset = given[zero] if zero < len(given) else None
+        return attrs.prepared((place, zero), lambda: centred(given[place], offset, per_row))
+
+    a, b = factor(left, a_zero, per_row=True), factor(right, b_zero, per_row=False)
+    terms = EXACT_TERMS if a.dtype == b.dtype == np.float32 else a.shape[-1]
+    total = np.matmul(a[..., :terms], b[..., :terms, :] if b.ndim > 1 else b[:terms]).astype(np.int64)
+    for start in range(terms, a.shape[-1], terms):
+        part = slice(start, start + terms)
+        total += np.matmul(a[..., part], b[..., part, :] if b.ndim > 1 else b[part]).astype(np.int64)
+    return total
+
+
+def matmul_integer(attrs: Attributes, *inputs: Array | None) -> Array:
+    """a, b, and their zero points if they have any: int32, wrapping; zero points are one, one per row of `a`, one per
+    column of `b`."""
+    return _integer_product(attrs, 0, 1, 2, 3, inputs).astype(np.int32)
+
+
+def qlinear_matmul(attrs: Attributes, *inputs: Array) -> Array:
+    """a and its scale and zero point, the same of b, scale and zero point of the result."""
+    _, a_scale, _, _, b_scale, _, y_scale, y_zero = inputs
+    product = _integer_product(attrs, 0, 3, 2, 5, inputs)
     rows = a_scale[:, None] if a_scale.ndim == 1 and a_scale.size > 1 else a_scale
     ratio = rows.astype(attrs.single) * b_scale.astype(attrs.single) / y_scale.astype(attrs.single)
     scaled = attrs.computed(product * (ratio.reshape(()) if ratio.size == 1 else ratio), 4.0)

@@ -43,7 +43,10 @@ def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, 
         saved = [current_mean.astype(mean.dtype), current_var.astype(var.dtype)] if attrs.version < 14 else []
         extra = (*running, *saved)
         used_mean, used_var = shaped(current_mean), shaped(current_var)
-    y = (wide - used_mean) / np.sqrt(used_var + work.type(attrs.float("epsilon"))) * shaped(scale) + shaped(bias)
+    y = np.asarray(wide - used_mean)
+    y /= np.sqrt(used_var + work.type(attrs.float("epsilon")))
+    y *= shaped(scale)
+    y += shaped(bias)
     return (y.astype(x.dtype, copy=False), *extra) if training else y.astype(x.dtype, copy=False)
 
 

@@ -1,0 +1,102 @@
+"""Images with their padding in one run of memory, in which windows are shifts, see `compiled.windows`."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..passes.windows import Windows
+from .kernels.base import Array
+
+BEHIND = 256
+"""Elements behind the last image: as many as are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the images of one size lie flat under windows of one kind.
+
+    Attributes:
+        phases: the steps of the windows: an image of its own for each position among so many rows and columns.
+        size: of the image of a phase, padding included.
+        offsets: by how far output positions are shifted for each element of a window, int64.
+        output: the sizes of the result; of the positions, `size[1]` in a row, the first ones belong to it.
+    """
+
+    phases: tuple[int, int]
+    size: tuple[int, int]
+    offsets: Array
+    output: tuple[int, int]
+
+    @property
+    def each(self) -> int:
+        """Elements of a channel."""
+        return math.prod((*self.phases, *self.size))
+
+    @property
+    def positions(self) -> int:
+        """Of the output, in each channel, those between its rows among them."""
+        return self.output[0] * self.size[1]
+
+    def cut(self, found: Array, images: int) -> Array:
+        """The result, of what was computed at all positions."""
+        rows, columns = self.output
+        return np.ascontiguousarray(found.reshape(images, -1, rows, self.size[1])[..., :columns])
+
+
+def _two(sizes: tuple[int, ...], missing: int) -> tuple[int, int]:
+    first, second = (missing,) * (2 - len(sizes)) + sizes
+    return first, second
+
+
+@functools.lru_cache(maxsize=1024)
+def layout(view: Windows) -> Layout:
+    """For images of one axis or two."""
+    kernel, steps, dilations = (_two(tuple(sizes), 1) for sizes in (view.kernel, view.strides, view.dilations))
+    output = _two(tuple(view.output), 1)
+    reach = [(count - 1) * dilation for count, dilation in zip(kernel, dilations, strict=True)]
+    rows, columns = (count + far // step for count, far, step in zip(output, reach, steps, strict=True))
+    offsets = [
+        ((i * dilations[0] % steps[0] * steps[1] + j * dilations[1] % steps[1]) * rows + i * dilations[0] // steps[0])
+        * columns
+        + j * dilations[1] // steps[1]
+        for i in range(kernel[0])
+        for j in range(kernel[1])
+    ]
+    return Layout(steps, (rows, columns), np.array(offsets, np.int64), output)
+
+
+def flat(x: Array, view: Windows, made: Layout, fill: Any = 0) -> Array:
+    """The images (N, C, *spatial) in a row, each channel's phases one after the other, and `BEHIND` elements more."""
+    count = math.prod(x.shape[:2])
+    images = x.reshape(count, *_two(x.shape[2:], 1))
+    whole = (
+        np.full(count * made.each + BEHIND, fill, x.dtype) if fill else np.zeros(count * made.each + BEHIND, x.dtype)
+    )
+    goal = whole[: count * made.each].reshape(count, *made.phases, *made.size)
+    before = _two(tuple(view.before), 0)
+    for a in range(made.phases[0]):
+        for b in range(made.phases[1]):
+            places, sources = zip(
+                *(
+                    _overlap(phase, *sizes)
+                    for phase, sizes in zip(
+                        (a, b), zip(before, made.phases, made.size, images.shape[1:], strict=True), strict=True
+                    )
+                ),
+                strict=True,
+            )
+            goal[(slice(None), a, b, *places)] = images[(slice(None), *sources)]
+    return whole
+
+
+def _overlap(phase: int, before: int, step: int, size: int, length: int) -> tuple[slice, slice]:
+    """Which elements of a phase's axis lie in the image, and which of the image they are."""
+    first = max(0, -((phase - before) // step))
+    last = max(min(size, (length - 1 + before - phase) // step + 1), first)
+    start = first * step + phase - before
+    return slice(first, last), slice(start, start + (last - first) * step, step) if last > first else slice(0, 0)

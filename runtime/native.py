@@ -1,0 +1,164 @@
+"""Convolutions and pooling by machine code, once a graph has done enough of them with NumPy."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..passes.windows import Windows
+from .flat_images import Layout, flat, layout
+from .kernels.base import Array, Keep
+
+log = logging.getLogger(__name__)
+
+Code = Callable[..., Any]
+
+LOAD_AFTER, COMPILE_AFTER = (20_000_000_000, 4_000_000_000), 200_000_000_000
+"""How many products make up for machine code: for loading it, before Numba is imported and after; for making it."""
+
+_APART = 8
+"""So many products of matrices take as long as one of a channel alone, or as looking for the largest element."""
+
+_FLOAT = np.dtype(np.float32)
+
+_ARGUMENTS = {
+    "convolve_tiles": (1, 0, 0, 5, 1, -1, 2),
+    "convolve_channels": (1, 0, 1, 1, -1, 2),
+    "largest_seen": (1, 0, -1, 2),
+}
+"""The ranks of the arguments of functions in `compiled.windows`; 0 is an integer, -1 a list of them."""
+
+
+class Native:
+    """The machine code that the operators of one graph share.
+
+    As with loops, work decides when it is asked for, not a clock: sums are made in another order than NumPy's, so that
+    results would differ from run to run. What was used once is always used again.
+
+    Attributes:
+        done: the work of all that was done by NumPy, in products of matrices.
+    """
+
+    def __init__(self) -> None:
+        self.done = 0
+        self._look_after: dict[str, int] = {}  # by function: looking for it takes a millisecond
+        self._codes: dict[str, Code | None] = {}
+
+    def conv(self, x: Array, w: Array, bias: Array | None, view: Windows, group: int, keep: Keep) -> Array | None:
+        """Conv (N, C, *spatial) -> (N, M, *output); None where there is no machine code, or it isn't worth it."""
+        filters = w.shape[0]
+        if x.dtype != _FLOAT or w.dtype != _FLOAT or x.ndim not in (3, 4) or not x.size or not w.size:
+            return None
+        if w.shape[1] * group != x.shape[1] or filters % group or not math.prod(view.output):
+            return None
+        alone = w.shape[1] == 1 and filters == group
+        products = x.shape[0] * math.prod(view.output) * w.size
+        code = self._code("convolve_channels" if alone else "convolve_tiles", products * (_APART if alone else 1))
+        if code is None:
+            return None
+        made = layout(view)
+        out = np.empty((x.shape[0] * filters, made.positions), _FLOAT)
+        numbers = np.zeros(filters, _FLOAT) if bias is None else _plain(bias.reshape(-1))
+        if alone:
+            code(flat(x, view, made), made.each, _plain(w.reshape(-1)), numbers, made.offsets, out)
+        else:
+            packed = keep(lambda: _packed(w, group))
+            whole = _plain(x.reshape(-1)) if _is_flat(x, view, made) else flat(x, view, made)
+            offsets = _channel_offsets(view, w.shape[1])
+            each = x.shape[1] * made.each
+            code(whole, each, w.shape[1] * made.each, packed, numbers, offsets, out)
+        return made.cut(out, x.shape[0]).reshape(x.shape[0], filters, *view.output)
+
+    def max_pool(self, x: Array, view: Windows) -> Array | None:
+        """MaxPool (N, C, *spatial) -> (N, C, *output), or None; see `conv`."""
+        if x.dtype != _FLOAT or x.ndim not in (3, 4) or not x.size or not math.prod(view.output):
+            return None
+        code = self._code("largest_seen", math.prod(x.shape[:2]) * math.prod((*view.output, *view.kernel)) * _APART)
+        if code is None:
+            return None
+        made = layout(view)
+        out = np.empty((math.prod(x.shape[:2]), made.positions), _FLOAT)
+        code(flat(x, view, made, -np.inf), made.each, made.offsets, out)
+        return made.cut(out, x.shape[0]).reshape(*x.shape[:2], *view.output)
+
+    def _code(self, name: str, work: int) -> Code | None:
+        """The machine code; None as long as it isn't worth it."""
+        if name in self._codes:
+            return self._codes[name]
+        self.done += work
+        if self.done < COMPILE_AFTER:
+            before, after = LOAD_AFTER
+            if self.done < max(self._look_after.get(name, 0), after if "numba" in sys.modules else before):
+                return None
+            if not _is_on_hand(name):
+                self._look_after[name] = 2 * self.done
+                return None
+        self._codes[name] = _compiled(name)
+        return self._codes[name]
+
+
+def _plain(x: Array) -> Array:
+    from .compiled.call import writable
+
+    return writable(x)
+
+
+def _packed(w: Array, groups: int) -> Array:
+    """The filters as `compiled.windows.convolve_tiles` takes them."""
+    from .compiled.products import ROWS, STEPS
+
+    each, size = w.shape[0] // groups, math.prod(w.shape[1:])
+    parts, down = -(-size // STEPS), -(-each // ROWS)
+    steps = -(-size // parts)
+    made = np.zeros((groups, down * ROWS, parts * steps), w.dtype)
+    made[:, :each, :size] = w.reshape(groups, each, size)
+    return np.ascontiguousarray(made.reshape(groups, down, ROWS, parts, steps).transpose(0, 3, 1, 4, 2))
+
+
+@functools.lru_cache(maxsize=1024)
+def _channel_offsets(view: Windows, channels: int) -> Array:
+    """By how far positions are shifted for each element of a filter over so many channels."""
+    made = layout(view)
+    return (np.arange(channels)[:, None] * made.each + made.offsets).reshape(-1)
+
+
+def _is_flat(x: Array, view: Windows, made: Layout) -> bool:
+    """Whether the images lie in memory as the layout has them."""
+    return made.phases == (1, 1) and not any(view.before) and made.each == math.prod(x.shape[2:])
+
+
+@functools.cache
+def _function(name: str) -> Any:
+    """What is compiled: a call of a function of `compiled.windows`."""
+    from .compiled.function import Argument, Function
+
+    ranks = {0: Argument("int64", ()), -1: Argument("int64", ("k",))}
+    kinds = _ARGUMENTS[name]
+    arguments = tuple(
+        ranks[kind] if kind in ranks else Argument("float32", tuple(f"n{place}_{axis}" for axis in range(kind)))
+        for place, kind in enumerate(kinds)
+    )
+    names = ", ".join(f"a{place}" for place in range(len(kinds)))
+    return Function(f"def loop({names}):\n    {name}({names})\n    return (0,)\n", arguments, (), ())
+
+
+def _is_on_hand(name: str) -> bool:
+    from .compiled.cache import on_hand
+
+    return on_hand(_function(name))
+
+
+def _compiled(name: str) -> Code | None:
+    from .compiled.cache import compiled
+
+    try:
+        return compiled(_function(name)).call
+    except Exception as error:  # a fault in making machine code must not cost an answer that NumPy has
+        log.warning("%s is left to NumPy: %s: %s", name, type(error).__name__, error)
+        return None

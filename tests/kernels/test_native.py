@@ -1,0 +1,199 @@
+"""Convolutions and pooling in machine code: the same as ONNX Runtime's, and when they are asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from backedge.passes.graph import Graph
+from backedge.passes.tensor import TensorData
+from backedge.passes.types import DType, TensorType
+from backedge.runtime import native
+from backedge.runtime.compiled import cache
+from backedge.runtime.executor import Executor, never_compile
+from onnx import TensorProto, helper
+
+F32 = np.float32
+
+
+@pytest.fixture(scope="module", autouse=True)
+def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    before = os.environ.get(cache.VARIABLE)
+    os.environ[cache.VARIABLE] = str(tmp_path_factory.mktemp("code"))
+    yield
+    if before is None:
+        del os.environ[cache.VARIABLE]
+    else:
+        os.environ[cache.VARIABLE] = before
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Machine code from the first call on; which functions were called."""
+    monkeypatch.setattr(native, "LOAD_AFTER", (0, 0))
+    monkeypatch.setattr(native, "COMPILE_AFTER", 0)
+    called: list[str] = []
+    make = native._compiled
+
+    def recorded(name: str) -> Any:
+        code = make(name)
+        assert code is not None
+        return lambda *given: (called.append(name), code(*given))[1]
+
+    monkeypatch.setattr(native, "_compiled", recorded)
+    return called
+
+
+def graph_of(op_type: str, inputs: list[np.ndarray], constant: bool = False, **attributes: Any) -> Graph:
+    """One operator; all inputs but the first may be constants."""
+    graph = Graph("hub")
+    values = [graph.add_input("x0", TensorType(DType.of(inputs[0].dtype)))]
+    for place, array in enumerate(inputs[1:], 1):
+        if constant:
+            values.append(graph.add_constant(array))
+        else:
+            values.append(graph.add_input(f"x{place}", TensorType(DType.of(array.dtype))))
+    graph.outputs.append(graph.add_node(op_type, values, ["y"], attributes).output)
+    return graph
+
+
+def ours(op_type: str, *inputs: np.ndarray, **attributes: Any) -> np.ndarray:
+    graph = graph_of(op_type, list(inputs), **attributes)
+    return Executor(graph).run({f"x{place}": array for place, array in enumerate(inputs)})["y"]
+
+
+def theirs(op_type: str, *inputs: np.ndarray, **attributes: Any) -> np.ndarray:
+    """ONNX Runtime's result."""
+    names = [f"x{place}" for place in range(len(inputs))]
+    kinds = [helper.np_dtype_to_tensor_dtype(array.dtype) for array in inputs]
+    given = [helper.make_tensor_value_info(*one, None) for one in zip(names, kinds, strict=True)]
+    result = TensorProto.INT32 if op_type.endswith("Integer") else TensorProto.FLOAT
+    node = helper.make_node(op_type, names, ["y"], **attributes)
+    graph = helper.make_graph([node], "g", given, [helper.make_tensor_value_info("y", result, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, dict(zip(names, inputs, strict=True)))[0]
+
+
+def floats(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(F32)
+
+
+CONVOLUTIONS = [
+    ((1, 3, 9, 11), (16, 3, 3, 3), {"pads": [1, 1, 1, 1]}),
+    ((2, 5, 8, 40), (9, 5, 3, 2), {"strides": [2, 3], "pads": [0, 2, 1, 0]}),
+    ((1, 6, 7, 7), (8, 3, 3, 3), {"group": 2, "dilations": [2, 1], "pads": [2, 0, 2, 0]}),
+    ((3, 4, 5, 6), (7, 4, 1, 1), {}),
+    ((1, 4, 9, 9), (3, 4, 1, 1), {"strides": [2, 2]}),
+    ((1, 70, 6, 5), (17, 70, 3, 3), {"auto_pad": "SAME_LOWER"}),  # more elements than one part of a product has
+    ((2, 6, 12, 35), (6, 1, 5, 5), {"group": 6, "pads": [2, 2, 2, 2]}),
+    ((1, 3, 10, 10), (3, 1, 3, 3), {"group": 3, "strides": [2, 2], "pads": [0, 0, 1, 1], "dilations": [1, 2]}),
+    ((2, 2, 6, 6), (6, 1, 3, 3), {"group": 2}),  # three filters for each channel
+    ((2, 3, 20), (5, 3, 4), {"strides": [3], "pads": [2, 1]}),
+    ((1, 4, 33), (4, 1, 5), {"group": 4, "dilations": [3], "pads": [6, 6]}),
+    ((1, 2, 3, 3), (4, 2, 3, 3), {"pads": [4, 4, 4, 4]}),  # windows that see nothing but padding
+]
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("shape, filters, attributes", CONVOLUTIONS)
+def test_conv(at_once: list[str], shape: Any, filters: Any, attributes: dict[str, Any], constant: bool) -> None:
+    x, w, bias = floats(*shape), floats(*filters), floats(filters[0])
+    graph = graph_of("Conv", [x, w, bias], constant, **attributes)
+    executor = Executor(graph)
+    feeds = {value.name: array for value, array in zip(graph.inputs, (x, w, bias), strict=False)}
+    for given in (x, 2 * x, x):  # what was made of the filters serves all of them
+        found = executor.run({**feeds, "x0": given})["y"]
+        np.testing.assert_allclose(found, theirs("Conv", given, w, bias, **attributes), rtol=1e-4, atol=1e-4)
+    assert len(at_once) == 3
+
+
+@pytest.mark.parametrize(
+    "shape, attributes",
+    [
+        ((2, 3, 7, 40), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+        ((1, 2, 9, 9), {"kernel_shape": [2, 3], "strides": [2, 2], "ceil_mode": 1}),
+        ((1, 2, 12, 12), {"kernel_shape": [5, 5], "dilations": [2, 1], "pads": [2, 2, 2, 2]}),
+        ((2, 1, 17), {"kernel_shape": [4], "strides": [3], "pads": [1, 2]}),
+    ],
+)
+def test_max_pool(at_once: list[str], shape: Any, attributes: dict[str, Any]) -> None:
+    x = floats(*shape)
+    assert np.array_equal(ours("MaxPool", x, **attributes), theirs("MaxPool", x, **attributes))
+    assert at_once == ["largest_seen"]
+
+
+def test_nan_and_infinities_are_seen(at_once: list[str]) -> None:
+    """In all windows with them; ONNX Runtime disregards NaN in MaxPool, so that NumPy's kernel is the judge."""
+    x = floats(1, 2, 8, 30)
+    x[0, 0, 3, 4], x[0, 1, 2, 2], x[0, 1, 6, 25] = np.nan, np.inf, -np.inf
+    attributes = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    graph = graph_of("MaxPool", [x], **attributes)
+    found, plain = (Executor(graph, compiler).run({"x0": x})["y"] for compiler in (None, never_compile))
+    assert np.array_equal(found, plain, equal_nan=True)
+    assert np.isnan(found).sum() == 9 and np.isinf(found).sum() == 9
+    for filters in (floats(3, 2, 3, 3), np.abs(floats(2, 1, 3, 3))):
+        more = {"pads": [1, 1, 1, 1], "group": 2 // filters.shape[1]}
+        graph = graph_of("Conv", [x, filters], **more)
+        feeds = {"x0": x, "x1": filters}
+        found, plain = (Executor(graph, compiler).run(feeds)["y"] for compiler in (None, never_compile))
+        assert np.array_equal(np.isnan(found), np.isnan(plain)) and np.array_equal(np.isinf(found), np.isinf(plain))
+
+
+def test_integers_are_exact(at_once: list[str]) -> None:
+    """More products than float32 adds up exactly are added up in parts."""
+    random = np.random.default_rng(0)
+    x, w = (random.integers(0, 256, shape, np.uint8) for shape in ((1, 80, 9, 9), (5, 80, 3, 3)))
+    x[:], w[0] = 255, 255
+    zeros = np.array(3, np.uint8), np.array(0, np.uint8)
+    found = ours("ConvInteger", x, w, *zeros, pads=[1, 1, 1, 1])
+    assert np.array_equal(found, theirs("ConvInteger", x, w, *zeros, pads=[1, 1, 1, 1]))
+    assert found.max() == 80 * 9 * 252 * 255 and found.dtype == np.int32
+    assert at_once == ["convolve_tiles"] * 3
+    a, b = random.integers(0, 256, (4, 900), np.uint8), random.integers(-128, 128, (900, 33), np.int8)
+    a[0], b[:, 0] = 255, -128
+    assert np.array_equal(ours("MatMulInteger", a, b), theirs("MatMulInteger", a, b))
+
+
+def test_what_it_does_not_take(at_once: list[str]) -> None:
+    double = floats(1, 2, 5, 5).astype(np.float64)
+    assert ours("Conv", double, double[:, :, :2, :2]).dtype == np.float64
+    assert ours("Conv", floats(1, 1, 3, 3, 3), floats(1, 1, 2, 2, 2)).shape == (1, 1, 2, 2, 2)
+    assert ours("Conv", floats(0, 2, 5, 5), floats(3, 2, 3, 3)).shape == (0, 3, 3, 3)
+    assert ours("MaxPool", np.ones((1, 1, 4), np.int8), kernel_shape=[2]).tolist() == [[[1, 1, 1]]]
+    assert at_once == []
+
+
+def test_it_is_asked_for_once_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading is after less work than making; what was used once is always used."""
+    asked: list[str] = []
+    on_disk = {"convolve_tiles": False, "largest_seen": True}
+    monkeypatch.setattr(native, "_is_on_hand", lambda name: on_disk[name])
+    monkeypatch.setattr(native, "_compiled", asked.append)
+    monkeypatch.setattr(native, "LOAD_AFTER", (1000, 1000))
+    monkeypatch.setattr(native, "COMPILE_AFTER", 5000)
+    code = native.Native()
+    for _ in range(9):
+        code._code("convolve_tiles", 400)
+    assert (code.done, asked) == (3600, [])
+    code._code("largest_seen", 1)
+    assert asked == ["largest_seen"]
+    for _ in range(9):
+        code._code("convolve_tiles", 400)
+    assert asked == ["largest_seen", "convolve_tiles"]
+
+
+def test_constants_that_the_caller_replaces_are_no_constants(at_once: list[str]) -> None:
+    """An input with a default is one, and so is what a loop's body sees of the graph around it."""
+    graph = Graph("hub")
+    x, w = graph.add_input("x", TensorType(DType.FLOAT32)), graph.add_input("w", TensorType(DType.FLOAT32))
+    w.data = TensorData.of(np.ones((1, 1, 2), F32))
+    graph.outputs.append(graph.add_node("Conv", [x, w], ["y"]).output)
+    executor, ones = Executor(graph), np.ones((1, 1, 3), F32)
+    assert executor.run({"x": ones})["y"].tolist() == [[[2, 2]]]
+    assert executor.run({"x": ones, "w": np.full((1, 1, 2), 5, F32)})["y"].tolist() == [[[10, 10]]]
+    assert executor.run({"x": ones})["y"].tolist() == [[[2, 2]]]
