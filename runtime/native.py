@@ -27,12 +27,22 @@ _APART = 8
 
 _FLOAT = np.dtype(np.float32)
 
+_READ = 16
+"""The same of reading a number that is used for one product only."""
+
+_FEW_ROWS = 16
+_MOST_TERMS = 2**31 // 255**2
+"""So many products of 8-bit numbers without their zero points int32 adds up exactly."""
+
 _ARGUMENTS = {
-    "convolve_tiles": (1, 0, 0, 5, 1, -1, 2),
-    "convolve_channels": (1, 0, 1, 1, -1, 2),
-    "largest_seen": (1, 0, -1, 2),
+    "convolve_tiles": "float32 1, int64 0, int64 0, float32 5, float32 1, int64 1, float32 2",
+    "convolve_channels": "float32 1, int64 0, float32 1, float32 1, int64 1, float32 2",
+    "largest_seen": "float32 1, int64 0, int64 1, float32 2",
+    "multiply_bytes int8": "int32 2, int8 2, int32 2",
+    "multiply_bytes uint8": "int32 2, uint8 2, int32 2",
 }
-"""The ranks of the arguments of functions in `compiled.windows`; 0 is an integer, -1 a list of them."""
+"""Functions of `compiled.windows` and `compiled.products`, behind some of them what they are for: the element types and
+ranks of their arguments."""
 
 
 class Native:
@@ -64,12 +74,12 @@ class Native:
             return None
         made = layout(view)
         out = np.empty((x.shape[0] * filters, made.positions), _FLOAT)
-        numbers = np.zeros(filters, _FLOAT) if bias is None else _plain(bias.reshape(-1))
+        numbers = np.zeros(filters, _FLOAT) if bias is None else bias.reshape(-1)
         if alone:
-            code(flat(x, view, made), made.each, _plain(w.reshape(-1)), numbers, made.offsets, out)
+            code(flat(x, view, made), made.each, w.reshape(-1), numbers, made.offsets, out)
         else:
             packed = keep(lambda: _packed(w, group))
-            whole = _plain(x.reshape(-1)) if _is_flat(x, view, made) else flat(x, view, made)
+            whole = x.reshape(-1) if _is_flat(x, view, made) else flat(x, view, made)
             offsets = _channel_offsets(view, w.shape[1])
             each = x.shape[1] * made.each
             code(whole, each, w.shape[1] * made.each, packed, numbers, offsets, out)
@@ -87,6 +97,24 @@ class Native:
         code(flat(x, view, made, -np.inf), made.each, made.offsets, out)
         return made.cut(out, x.shape[0]).reshape(*x.shape[:2], *view.output)
 
+    def byte_product(self, a: Array, b: Array, a_zero: Array | None, b_zero: Array | None) -> Array | None:
+        """MatMulInteger of few rows (M, K) by 8-bit numbers (K, N) without their zero points: int32, exact; or None."""
+        if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or not 0 < a.shape[0] <= _FEW_ROWS or not b.size:
+            return None
+        if a.dtype.itemsize > 1 or b.dtype.name not in ("int8", "uint8") or b.shape[0] > _MOST_TERMS:
+            return None
+        code = self._code(f"multiply_bytes {b.dtype.name}", a.shape[0] * b.size * _READ)
+        if code is None:
+            return None
+        rows = a.astype(np.int32)
+        if a_zero is not None:
+            rows -= a_zero.astype(np.int32).reshape(-1, 1)
+        out = np.empty((a.shape[0], b.shape[1]), np.int32)
+        code(rows, b, out)
+        if b_zero is not None:
+            out -= rows.sum(axis=1, keepdims=True, dtype=np.int32) * b_zero.astype(np.int32)
+        return out
+
     def _code(self, name: str, work: int) -> Code | None:
         """The machine code; None as long as it isn't worth it."""
         if name in self._codes:
@@ -101,12 +129,6 @@ class Native:
                 return None
         self._codes[name] = _compiled(name)
         return self._codes[name]
-
-
-def _plain(x: Array) -> Array:
-    from .compiled.call import writable
-
-    return writable(x)
 
 
 def _packed(w: Array, groups: int) -> Array:
@@ -138,14 +160,13 @@ def _function(name: str) -> Any:
     """What is compiled: a call of a function of `compiled.windows`."""
     from .compiled.function import Argument, Function
 
-    ranks = {0: Argument("int64", ()), -1: Argument("int64", ("k",))}
-    kinds = _ARGUMENTS[name]
+    kinds = [one.split() for one in _ARGUMENTS[name].split(", ")]
     arguments = tuple(
-        ranks[kind] if kind in ranks else Argument("float32", tuple(f"n{place}_{axis}" for axis in range(kind)))
-        for place, kind in enumerate(kinds)
+        Argument(kind, tuple(f"n{place}_{axis}" for axis in range(int(rank))))
+        for place, (kind, rank) in enumerate(kinds)
     )
     names = ", ".join(f"a{place}" for place in range(len(kinds)))
-    return Function(f"def loop({names}):\n    {name}({names})\n    return (0,)\n", arguments, (), ())
+    return Function(f"def loop({names}):\n    {name.split()[0]}({names})\n    return (0,)\n", arguments, (), ())
 
 
 def _is_on_hand(name: str) -> bool:
@@ -156,9 +177,11 @@ def _is_on_hand(name: str) -> bool:
 
 def _compiled(name: str) -> Code | None:
     from .compiled.cache import compiled
+    from .compiled.call import writable
 
     try:
-        return compiled(_function(name)).call
+        code = compiled(_function(name)).call
     except Exception as error:  # a fault in making machine code must not cost an answer that NumPy has
         log.warning("%s is left to NumPy: %s: %s", name, type(error).__name__, error)
         return None
+    return lambda *given: code(*[writable(one) if isinstance(one, np.ndarray) else one for one in given])

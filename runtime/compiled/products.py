@@ -142,6 +142,28 @@ def multiply(a, b, out):
 
 
 @kernel
+def multiply_bytes(a, b, out):
+    """out = a @ b, int32, for an int32 `a` of few rows and a `b` of 8-bit numbers: so many columns at a time that their
+    sums stay in the nearest cache."""
+    k, n = b.shape
+    whole = k - k % 4
+    for left in range(0, n, 512):
+        right = min(left + 512, n)
+        out[:, left:right] = 0
+        for p in range(0, whole, 4):
+            b0, b1, b2, b3 = b[p, left:right], b[p + 1, left:right], b[p + 2, left:right], b[p + 3, left:right]
+            for i in range(a.shape[0]):
+                x0, x1, x2, x3 = a[i, p], a[i, p + 1], a[i, p + 2], a[i, p + 3]
+                row = out[i, left:right]
+                for j in range(right - left):
+                    row[j] += x0 * np.int32(b0[j]) + x1 * np.int32(b1[j]) + x2 * np.int32(b2[j]) + x3 * np.int32(b3[j])
+        for p in range(whole, k):
+            for i in range(a.shape[0]):
+                for j in range(left, right):
+                    out[i, j] += a[i, p] * np.int32(b[p, j])
+
+
+@kernel
 def multiply_row(a, b, out):
     """out = a @ b for an `a` of one row: four steps at a time."""
     k, n = b.shape

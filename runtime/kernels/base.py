@@ -49,6 +49,8 @@ class MachineKernels(Protocol):
 
     def max_pool(self, x: Array, view: Windows, /) -> Array | None: ...
 
+    def byte_product(self, a: Array, b: Array, a_zero: Array | None, b_zero: Array | None, /) -> Array | None: ...
+
 
 class Attributes(NodeAttributes):
     """The attributes of one node, with the schema's defaults, and what else a kernel may ask.

@@ -13,7 +13,14 @@ from .quant import quantized
 
 def matmul(_: Attributes, a: Array, b: Array) -> Array:
     """Integers wrap in their own width; 16-bit floats are summed in float32."""
-    return np.matmul(widened(a), widened(b)).astype(a.dtype, copy=False)
+    left, right = widened(a), widened(b)
+    product = np.matmul(_rows(left, right), right).astype(a.dtype, copy=False)
+    return product if product.ndim >= a.ndim or b.ndim != 2 else product.reshape(*a.shape[:-1], b.shape[1])
+
+
+def _rows(a: Array, b: Array) -> Array:
+    """A stack of matrices that one matrix multiplies as all their rows, which NumPy would do matrix by matrix."""
+    return a.reshape(-1, a.shape[-1]) if a.ndim > 2 and b.ndim == 2 and a.size else a
 
 
 def gemm(attrs: Attributes, a: Array, b: Array, c: Array | None = None) -> Array:
@@ -55,13 +62,20 @@ EXACT_TERMS = 2**24 // 255**2
 
 
 def _integer_product(attrs: Attributes, left: int, right: int, a_zero: int, b_zero: int, given: Sequence[Any]) -> Array:
-    """The exact product, int64, of the inputs at these positions without their zero points."""
-
-    def factor(place: int, zero: int, per_row: bool) -> Array:
-        offset = given[zero] if zero < len(given) else None
-        return attrs.prepared((place, zero), lambda: centred(given[place], offset, per_row))
-
-    a, b = factor(left, a_zero, per_row=True), factor(right, b_zero, per_row=False)
+    """The exact product, int64 or int32, of the inputs at these positions without their zero points."""
+    offsets = [given[zero] if zero < len(given) else None for zero in (a_zero, b_zero)]
+    a = given[left]
+    if a.ndim > 2 and given[right].ndim == 2 and (offsets[0] is None or offsets[0].size == 1):
+        rows = [*given[:left], _rows(a, given[right]), *given[left + 1 :]]
+        if rows[left] is not a:
+            product = _integer_product(attrs, left, right, a_zero, b_zero, rows)
+            return product.reshape(*a.shape[:-1], given[right].shape[1])
+    if attrs.native is not None:
+        found = attrs.native.byte_product(a, given[right], *offsets)
+        if found is not None:
+            return found
+    a = centred(a, offsets[0], per_row=True)
+    b = attrs.prepared((right, b_zero), lambda: centred(given[right], offsets[1], per_row=False))
     terms = EXACT_TERMS if a.dtype == b.dtype == np.float32 else a.shape[-1]
     total = np.matmul(a[..., :terms], b[..., :terms, :] if b.ndim > 1 else b[:terms]).astype(np.int64)
     for start in range(terms, a.shape[-1], terms):

@@ -44,8 +44,7 @@ def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, 
         extra = (*running, *saved)
         used_mean, used_var = shaped(current_mean), shaped(current_var)
     y = np.asarray(wide - used_mean)
-    y /= np.sqrt(used_var + work.type(attrs.float("epsilon")))
-    y *= shaped(scale)
+    y *= shaped(scale) / np.sqrt(used_var + work.type(attrs.float("epsilon")))
     y += shaped(bias)
     return (y.astype(x.dtype, copy=False), *extra) if training else y.astype(x.dtype, copy=False)
 

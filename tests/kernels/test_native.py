@@ -154,9 +154,40 @@ def test_integers_are_exact(at_once: list[str]) -> None:
     assert np.array_equal(found, theirs("ConvInteger", x, w, *zeros, pads=[1, 1, 1, 1]))
     assert found.max() == 80 * 9 * 252 * 255 and found.dtype == np.int32
     assert at_once == ["convolve_tiles"] * 3
+    at_once.clear()
     a, b = random.integers(0, 256, (4, 900), np.uint8), random.integers(-128, 128, (900, 33), np.int8)
     a[0], b[:, 0] = 255, -128
     assert np.array_equal(ours("MatMulInteger", a, b), theirs("MatMulInteger", a, b))
+    b_zero = np.array(7, np.int8), random.integers(-128, 128, 33, np.int8)
+    for zeros in (
+        (),
+        (np.array(200, np.uint8),),
+        (np.array(200, np.uint8), b_zero[0]),
+        (np.array(0, np.uint8), b_zero[1]),
+    ):
+        assert np.array_equal(ours("MatMulInteger", a, b, *zeros), theirs("MatMulInteger", a, b, *zeros))
+    wide = random.integers(0, 256, (17, 900), np.uint8), random.integers(0, 256, (900, 4), np.uint8)
+    assert np.array_equal(ours("MatMulInteger", *wide), theirs("MatMulInteger", *wide))
+    stacked = wide[0][:6].reshape(2, 3, 900), wide[1], np.array(9, np.uint8)
+    assert np.array_equal(ours("MatMulInteger", *stacked), theirs("MatMulInteger", *stacked))
+    narrow = wide[0][:1], wide[1][:, :1], np.array([9], np.uint8)
+    assert np.array_equal(ours("MatMulInteger", *narrow), theirs("MatMulInteger", *narrow))
+    assert at_once == ["multiply_bytes int8"] * 5 + ["multiply_bytes uint8"] * 2
+
+
+def test_arrays_that_do_not_lie_in_order(at_once: list[str]) -> None:
+    """Transposed, reversed and read-only ones."""
+    x, w, bias = floats(9, 8, 3, 2).T, floats(3, 3, 3, 4).T[:, ::-1], floats(8)[::2]
+    x.flags.writeable = False
+    np.testing.assert_allclose(ours("Conv", x, w, bias), theirs("Conv", x, w, bias), rtol=1e-4, atol=1e-4)
+    alone = floats(3, 3, 1, 3).T
+    found, wanted = (run("Conv", x, alone, group=3) for run in (ours, theirs))
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    assert np.array_equal(ours("MaxPool", x, kernel_shape=[2, 2]), theirs("MaxPool", x, kernel_shape=[2, 2]))
+    random = np.random.default_rng(1)
+    a, b = random.integers(0, 256, (700, 4), np.uint8).T, random.integers(-128, 128, (20, 700), np.int8).T
+    assert np.array_equal(ours("MatMulInteger", a, b), theirs("MatMulInteger", a, b))
+    assert at_once == ["convolve_tiles", "convolve_channels", "largest_seen", "multiply_bytes int8"]
 
 
 def test_what_it_does_not_take(at_once: list[str]) -> None:
