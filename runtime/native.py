@@ -19,8 +19,9 @@ log = logging.getLogger(__name__)
 
 Code = Callable[..., Any]
 
-LOAD_AFTER, COMPILE_AFTER = (20_000_000_000, 4_000_000_000), 200_000_000_000
-"""How many products make up for machine code: for loading it, before Numba is imported and after; for making it."""
+LOAD_AFTER, COMPILE_AFTER = (10_000_000_000, 4_000_000_000), 50_000_000_000
+"""How many products make up for machine code: for loading it, before Numba is imported and after; for making it, which
+is done once on a machine."""
 
 _APART = 8
 """So many products of matrices take as long as one of a channel alone, or as looking for the largest element."""

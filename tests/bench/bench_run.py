@@ -30,7 +30,7 @@ from backedge.runtime.compiled import cache
 from bench.bench_executor import _benches
 
 _SECONDS = 0.4  # of measuring for each side of a row
-_WARM_UP = 3.0  # seconds at most, in at least two calls
+_WARM_UP = 3.0  # seconds at most, of two calls or more
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
@@ -108,7 +108,7 @@ def rows() -> Iterator[Row]:
     yield Row("(De)QuantizeLinear in a body", _state("4, 64", steps), n | {"x": _floats(4, 64)}, 1)
 
 
-def _least(calls: list[Callable[[], object]]) -> list[float]:
+def least(calls: list[Callable[[], object]]) -> list[float]:
     """The least seconds of each, taken in turns."""
     found, end = [float("inf")] * len(calls), time.perf_counter() + _SECONDS * len(calls)
     while time.perf_counter() < end:
@@ -116,6 +116,18 @@ def _least(calls: list[Callable[[], object]]) -> list[float]:
             begin = time.perf_counter()
             call()
             found[k] = min(found[k], time.perf_counter() - begin)
+    return found
+
+
+def warmed_up(call: Callable[[], Any], seconds: float = _WARM_UP) -> Any:
+    """The first result; and so many calls that what is worth it is compiled: short loops, and operators, are once they
+    have taken as long as that takes."""
+    found = call()
+    end = time.perf_counter() + seconds
+    for _ in range(300):
+        call()
+        if time.perf_counter() > end:
+            break
     return found
 
 
@@ -129,15 +141,10 @@ def measure(row: Row, folder: Path) -> tuple[float, float]:
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     graph = load(path)
     names = [value.name for value in graph.outputs]
-    found = run(graph, row.inputs)
-    end = time.perf_counter() + _WARM_UP
-    for _ in range(300):  # short loops are compiled once they have been interpreted for as long as that takes
-        run(graph, row.inputs)
-        if time.perf_counter() > end:
-            break
+    found = warmed_up(lambda: run(graph, row.inputs))
     for name, value in zip(names, session.run(names, row.inputs), strict=True):
         np.testing.assert_allclose(found[name], value, rtol=1e-3, atol=1e-4)
-    theirs, ours = _least([lambda: session.run(names, row.inputs), lambda: run(graph, row.inputs)])
+    theirs, ours = least([lambda: session.run(names, row.inputs), lambda: run(graph, row.inputs)])
     command = [sys.executable, "-m", "bench.bench_run", "--first", str(path), str(given)]
     first = min(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(3))
     return theirs / first, theirs / ours
