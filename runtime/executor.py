@@ -23,6 +23,9 @@ from .machine_code import Compiled, Compiler
 from .native import Native
 from .plan import Arithmetic, Context, Plan, Watch, normal
 
+KEPT_BYTES = 256 << 20
+"""Of a graph with so large constants kernels keep what they make of them, which may be four times as much."""
+
 
 def compile_when_long(node: Node) -> Compiled | None:
     """The project's own loop compiler, imported when it is first asked for."""
@@ -65,6 +68,7 @@ class Executor:
             arithmetic,
             watch,
             native=Native() if compiler is None and arithmetic is None else None,
+            keeps=arithmetic is None and _constant_bytes(graph) <= KEPT_BYTES,
             given=frozenset(graph.inputs),
         )
         self.graph = graph
@@ -108,6 +112,11 @@ class Executor:
             else:
                 raise InvalidModel(f"input {value.name!r} ({value.type}) is missing")
         return arguments
+
+
+def _constant_bytes(graph: Graph) -> int:
+    values = {value for inner in graph.graphs() for node in inner.nodes for value in node.inputs if value is not None}
+    return sum(value.data.nbytes for value in values if value.data is not None)
 
 
 def _checked(value: Value, given: Any) -> Any:

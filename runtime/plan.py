@@ -48,6 +48,7 @@ class Context:
         watch: who watches the calls.
         around: the machine code of the loop that the plan is a body of; None: of none.
         native: the machine code of operators; None: NumPy computes them.
+        keeps: kernels keep what they make of constants from run to run.
         given: what the caller of the executor gives, constants by default among it.
         constants: inputs of the plan's graph that are constants of a graph around it.
     """
@@ -58,6 +59,7 @@ class Context:
     watch: Watch | None = None
     around: MachineCode | None = None
     native: MachineKernels | None = None
+    keeps: bool = False
     given: frozenset[Value] = frozenset()
     constants: frozenset[Value] = frozenset()
 
@@ -142,7 +144,8 @@ class Plan:
             outputs.append(slots.get(value, _UNWANTED))
         while len(outputs) > 1 and outputs[-1] == _UNWANTED:
             outputs.pop()
-        call = _callable(node, context, tuple(context.is_constant(value) for value in node.inputs))
+        constant = tuple(context.is_constant(value) for value in node.inputs) if context.keeps else ()
+        call = _callable(node, context, constant)
         if context.watch is not None:
             call = context.watch(node, call)
         return Step(call, inputs, tuple(outputs) or (_UNWANTED,), (), node)

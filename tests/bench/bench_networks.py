@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -19,7 +20,8 @@ from backedge.runtime import run
 from bench.bench_run import least, warmed_up
 from real.models import MODELS
 
-_WARM_UP = 15.0
+_TESTS = Path(__file__).parents[1]
+_WARM_UP = 15.0  # seconds
 _APART = 0.05  # of the largest number: a quantizer may round to another step
 WANTED = {
     "rapidocr det": 0.6,
@@ -51,15 +53,20 @@ def measure(name: str) -> float:
     return theirs / ours
 
 
+def measure_alone(name: str) -> float:
+    """`measure` in a process of its own, as NumPy's threads are set before it is imported."""
+    command = [sys.executable, "-m", "bench.bench_networks", "--one", name]
+    alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    found = subprocess.run(command, check=True, capture_output=True, text=True, env=alone, cwd=_TESTS)
+    return float(found.stdout.split()[-1])
+
+
 def main(part: str = "") -> None:
-    """Print the table; each network has a process, as NumPy's threads are set before it is imported."""
+    """Print the table."""
     print(f"{'':24}{'reached':>9}{'wanted':>9}   times as fast as ONNX Runtime {onnxruntime.__version__}")
     for name, wanted in WANTED.items():
         if part in name:
-            command = [sys.executable, "-m", "bench.bench_networks", "--one", name]
-            alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-            found = subprocess.run(command, check=True, capture_output=True, text=True, env=alone)
-            print(f"{name:24}{float(found.stdout.split()[-1]):9.2f}{wanted:9.1f}", flush=True)
+            print(f"{name:24}{measure_alone(name):9.2f}{wanted:9.1f}", flush=True)
 
 
 @pytest.mark.bench

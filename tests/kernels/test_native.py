@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
+from backedge.convert import load, to_hub
 from backedge.passes.graph import Graph
 from backedge.passes.tensor import TensorData
 from backedge.passes.types import DType, TensorType
-from backedge.runtime import native
+from backedge.runtime import executor, native
 from backedge.runtime.compiled import cache
 from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.kernels import linalg
 from onnx import TensorProto, helper
 
 F32 = np.float32
@@ -104,10 +108,10 @@ CONVOLUTIONS = [
 def test_conv(at_once: list[str], shape: Any, filters: Any, attributes: dict[str, Any], constant: bool) -> None:
     x, w, bias = floats(*shape), floats(*filters), floats(filters[0])
     graph = graph_of("Conv", [x, w, bias], constant, **attributes)
-    executor = Executor(graph)
+    run = Executor(graph).run
     feeds = {value.name: array for value, array in zip(graph.inputs, (x, w, bias), strict=False)}
     for given in (x, 2 * x, x):  # what was made of the filters serves all of them
-        found = executor.run({**feeds, "x0": given})["y"]
+        found = run({**feeds, "x0": given})["y"]
         np.testing.assert_allclose(found, theirs("Conv", given, w, bias, **attributes), rtol=1e-4, atol=1e-4)
     assert len(at_once) == 3
 
@@ -219,12 +223,34 @@ def test_it_is_asked_for_once_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_constants_that_the_caller_replaces_are_no_constants(at_once: list[str]) -> None:
-    """An input with a default is one, and so is what a loop's body sees of the graph around it."""
     graph = Graph("hub")
     x, w = graph.add_input("x", TensorType(DType.FLOAT32)), graph.add_input("w", TensorType(DType.FLOAT32))
     w.data = TensorData.of(np.ones((1, 1, 2), F32))
     graph.outputs.append(graph.add_node("Conv", [x, w], ["y"]).output)
-    executor, ones = Executor(graph), np.ones((1, 1, 3), F32)
-    assert executor.run({"x": ones})["y"].tolist() == [[[2, 2]]]
-    assert executor.run({"x": ones, "w": np.full((1, 1, 2), 5, F32)})["y"].tolist() == [[[10, 10]]]
-    assert executor.run({"x": ones})["y"].tolist() == [[[2, 2]]]
+    run, ones = Executor(graph).run, np.ones((1, 1, 3), F32)
+    assert run({"x": ones})["y"].tolist() == [[[2, 2]]]
+    assert run({"x": ones, "w": np.full((1, 1, 2), 5, F32)})["y"].tolist() == [[[10, 10]]]
+    assert run({"x": ones})["y"].tolist() == [[[2, 2]]]
+
+
+@pytest.mark.parametrize("limit, times", [(1 << 20, 1), (0, 6)])
+def test_what_is_made_of_constants_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: int, times: int
+) -> None:
+    """In the body of a loop as well, and if it isn't too much."""
+    made: list[Any] = []
+    centred = linalg.centred
+    monkeypatch.setattr(
+        linalg, "centred", lambda x, zero, per_row: (made.append(x.dtype), centred(x, zero, per_row))[1]
+    )
+    monkeypatch.setattr(executor, "KEPT_BYTES", limit)
+    text = """<ir_version: 8, opset_import: ["" : 18]> g (uint8[1, 2] x, int64 n) => (int32[1, 2] y)
+      <int8[2, 2] w = {1, 2, 3, 4}, int32[1, 2] zero = {0, 0}> { y = Loop (n, , zero)
+        <body = b (int64 i, bool c, int32[1, 2] v) => (bool go, int32[1, 2] z) {
+          go = Identity (c) p = MatMulInteger (x, w) z = Add (v, p) }> }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    run = Executor(to_hub(load(tmp_path / "m.onnx"))).run
+    for x in ([[1, 0]], [[2, 5]]):
+        found = run({"x": np.array(x, np.uint8), "n": np.array(3)})["y"]
+        assert found.tolist() == (3 * np.array(x) @ [[1, 2], [3, 4]]).tolist()
+    assert made.count(np.dtype(np.int8)) == times
