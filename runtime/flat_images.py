@@ -12,8 +12,8 @@ import numpy as np
 from ..passes.windows import Windows
 from .kernels.base import Array
 
-BEHIND = 256
-"""Elements behind the last image: as many as are read at once."""
+_AT_ONCE = 256
+"""More elements than are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,14 @@ def layout(view: Windows) -> Layout:
 
 
 def flat(x: Array, view: Windows, made: Layout, fill: Any = 0) -> Array:
-    """The images (N, C, *spatial) in a row, each channel's phases one after the other, and `BEHIND` elements more."""
+    """The images (N, C, *spatial) in a row, each channel's phases one after the other, and more behind.
+
+    Windows at the positions between the last rows reach over the end: by less than a row, and what is read at once.
+    """
     count = math.prod(x.shape[:2])
     images = x.reshape(count, *_two(x.shape[2:], 1))
-    whole = (
-        np.full(count * made.each + BEHIND, fill, x.dtype) if fill else np.zeros(count * made.each + BEHIND, x.dtype)
-    )
+    length = count * made.each + made.size[1] + _AT_ONCE
+    whole = np.full(length, fill, x.dtype) if fill else np.zeros(length, x.dtype)
     goal = whole[: count * made.each].reshape(count, *made.phases, *made.size)
     before = _two(tuple(view.before), 0)
     for a in range(made.phases[0]):

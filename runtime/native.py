@@ -64,7 +64,9 @@ class Native:
     def conv(self, x: Array, w: Array, bias: Array | None, view: Windows, group: int, keep: Keep) -> Array | None:
         """Conv (N, C, *spatial) -> (N, M, *output); None where there is no machine code, or it isn't worth it."""
         filters = w.shape[0]
-        if x.dtype != _FLOAT or w.dtype != _FLOAT or x.ndim not in (3, 4) or not x.size or not w.size:
+        if any(one.dtype != _FLOAT for one in (x, w, bias) if one is not None) or not x.size or not w.size:
+            return None
+        if x.ndim not in (3, 4) or w.ndim != x.ndim or (bias is not None and bias.size != filters):
             return None
         if w.shape[1] * group != x.shape[1] or filters % group or not math.prod(view.output):
             return None

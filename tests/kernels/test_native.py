@@ -17,7 +17,7 @@ from backedge.passes.tensor import TensorData
 from backedge.passes.types import DType, TensorType
 from backedge.runtime import executor, native
 from backedge.runtime.compiled import cache
-from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.executor import ExecutionError, Executor, never_compile
 from backedge.runtime.kernels import linalg
 from onnx import TensorProto, helper
 
@@ -99,6 +99,8 @@ CONVOLUTIONS = [
     ((2, 2, 6, 6), (6, 1, 3, 3), {"group": 2}),  # three filters for each channel
     ((2, 3, 20), (5, 3, 4), {"strides": [3], "pads": [2, 1]}),
     ((1, 4, 33), (4, 1, 5), {"group": 4, "dilations": [3], "pads": [6, 6]}),
+    ((1, 2, 5000), (2, 1, 900), {"group": 2, "dilations": [5], "strides": [2]}),  # a window that is longer than a row
+    ((1, 1, 4000), (9, 1, 700), {"dilations": [5]}),
     ((1, 2, 3, 3), (4, 2, 3, 3), {"pads": [4, 4, 4, 4]}),  # windows that see nothing but padding
 ]
 
@@ -198,6 +200,10 @@ def test_what_it_does_not_take(at_once: list[str]) -> None:
     double = floats(1, 2, 5, 5).astype(np.float64)
     assert ours("Conv", double, double[:, :, :2, :2]).dtype == np.float64
     assert ours("Conv", floats(1, 1, 3, 3, 3), floats(1, 1, 2, 2, 2)).shape == (1, 1, 2, 2, 2)
+    broadcast = ours("Conv", floats(1, 2, 5, 5), floats(3, 2, 3, 3), np.ones(1, F32))
+    assert broadcast.shape == (1, 3, 3, 3)
+    with pytest.raises(ExecutionError):
+        ours("Conv", floats(1, 2, 5, 5), floats(3, 2, 3, 3), np.ones(2, F32))
     assert ours("Conv", floats(0, 2, 5, 5), floats(3, 2, 3, 3)).shape == (0, 3, 3, 3)
     assert ours("MaxPool", np.ones((1, 1, 4), np.int8), kernel_shape=[2]).tolist() == [[[1, 1, 1]]]
     assert at_once == []
