@@ -507,6 +507,29 @@ def test_row(openvino: Runner, row: Row) -> None:
         assert not difference(output, np.asarray(expected), 1e-5, 1e-6), f"output {index}"
 
 
+@pytest.mark.parametrize("kind", ["int64", "int32", "int16", "float"])
+def test_ranges_that_lead_away(openvino: Runner, kind: str) -> None:
+    """OpenVINO's CPU counts towards the limit whatever the sign of the step: such a range is empty."""
+    dtype = np.dtype(kind if kind != "float" else np.float32)
+    given = [(-2, -3, 2), (-2, 3, 2), (3, 3, 1), (3, -3, -2), (-3, 3, -1), (0, -20, 7), (5, 4, -9)]
+    feeds = [dict(zip("abc", map(dtype.type, numbers), strict=True)) for numbers in given]
+    graph = graph_of(f"g ({kind} a, {kind} b, {kind} c) => ({kind}[N] y) {{ y = Range (a, b, c) }}")
+    for numbers, (found,) in zip(given, openvino.lowered(graph, feeds), strict=True):
+        assert not difference(found, np.arange(*numbers, dtype=dtype), 0, 0), numbers
+    for step in (2, -2):
+        graph = graph_of(f"""g ({kind} a, {kind} b) => ({kind}[N] y)
+            <{kind} c = {{{step}}}> {{ y = Range (a, b, c) }}""")
+        ends = [{name: feed[name] for name in "ab"} for feed in feeds]
+        for (start, limit, _), (found,) in zip(given, openvino.lowered(graph, ends), strict=True):
+            assert not difference(found, np.arange(start, limit, step, dtype=dtype), 0, 0), (start, limit)
+        constant = f"<{kind} a = {{3}}, {kind} b = {{9}}, {kind} c = {{{step}}}>"
+        graph = graph_of(
+            f"g ({kind}[N] x) => ({kind}[M] y) {constant} {{ r = Range (a, b, c) y = Concat <axis = 0> (x, r) }}"
+        )
+        ((found,),) = openvino.lowered(graph, [{"x": np.ones(1, dtype)}])
+        assert not difference(found, np.array([1, *range(3, 9, step)], dtype), 0, 0)
+
+
 def sigmoid(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 

@@ -139,8 +139,20 @@ def range_(op: Builder, node: Node) -> Value:
     dtype = dtype_of(node, start)
     if dtype in (DType.FLOAT16, DType.BFLOAT16):
         start, limit, step = (convert(op, node, value, DType.FLOAT32) for value in (start, limit, step))
-        return convert(op, node, op.Range(start, limit, step, output_type="f32"), dtype)
-    return op.Range(start, limit, step, output_type=element_type(node, dtype))
+        made = op.Range(start, _ahead(op, start, limit, step), step, output_type="f32")
+        return convert(op, node, made, dtype)
+    return op.Range(start, _ahead(op, start, limit, step), step, output_type=element_type(node, dtype))
+
+
+def _ahead(op: Builder, start: Value, limit: Value, step: Value) -> Value:
+    """The limit, or the start where the step leads away from the limit: OpenVINO's CPU counts as if it led there."""
+    if step.data is None:
+        forwards = op.Greater(step, op.ConvertLike(i64(op, 0), step))
+        return op.Select(forwards, op.Maximum(start, limit), op.Minimum(start, limit))
+    ahead = step.data.numpy() > 0
+    if start.data is None or limit.data is None:
+        return op.Maximum(start, limit) if ahead else op.Minimum(start, limit)
+    return limit if (limit.data.numpy() > start.data.numpy()) == ahead else start
 
 
 # putting together and taking apart ---------------------------------------------------------------
