@@ -11,7 +11,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -59,18 +59,14 @@ _WIDTH, _ROW, _LEFT = 760, 18, 240
 _POWERS = range(-2, 5)
 
 
-def measured() -> list[Line]:
+def measured() -> Iterator[Line]:
     """All rows of the benches."""
-    lines: list[Line] = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ[cache.VARIABLE] = str(Path(folder) / "cache")
         for row in bench_run.rows():
-            print(row.name, flush=True)
-            lines.append((row.name, *bench_run.measure(row, Path(folder)), row.wanted))
+            yield row.name, *bench_run.measure(row, Path(folder)), row.wanted
         for name, wanted in bench_networks.WANTED.items():
-            print(name, flush=True)
-            lines.append((name, None, bench_networks.measure_alone(name), wanted))
-    return lines
+            yield name, None, bench_networks.measure_alone(name), wanted
 
 
 def picture(lines: Sequence[Line]) -> str:
@@ -108,15 +104,18 @@ def _machine() -> str:
 
 
 def main() -> None:
-    lines = measured()
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("onnxruntime", "numpy", "numba"))
     head = _HEAD.format(machine=_machine(), date=datetime.date.today(), versions=versions)
-    table = (
-        f"| {name} | {'' if first is None else f'{first:.2g}'} | {later:.3g} | {wanted:g} |\n"
-        for name, first, later, wanted in lines
-    )
-    (HERE / "performance.md").write_text(head + "".join(table), encoding="utf-8")
-    (HERE / "performance.svg").write_text(picture(lines), encoding="utf-8")
+    lines: list[Line] = []
+    for line in measured():  # written row by row: whoever has waited for half of it keeps that
+        print(*line, flush=True)
+        lines.append(line)
+        table = (
+            f"| {name} | {'' if first is None else f'{first:.2g}'} | {later:.3g} | {wanted:g} |\n"
+            for name, first, later, wanted in lines
+        )
+        (HERE / "performance.md").write_text(head + "".join(table), encoding="utf-8")
+        (HERE / "performance.svg").write_text(picture(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ class Row:
 
 
 def _floats(*shape: int) -> np.ndarray[Any, Any]:
-    return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32) / np.float32(8)
+    drawn = np.asarray(np.random.default_rng(len(shape)).standard_normal(shape), np.float32)
+    return np.asarray(drawn / np.float32(8))
 
 
 def _state(shape: str, code: str, captured: str = "") -> str:
