@@ -144,8 +144,7 @@ class Plan:
             outputs.append(slots.get(value, _UNWANTED))
         while len(outputs) > 1 and outputs[-1] == _UNWANTED:
             outputs.pop()
-        constant = tuple(context.is_constant(value) for value in node.inputs) if context.keeps else ()
-        call = _callable(node, context, constant)
+        call = _callable(node, context)
         if context.watch is not None:
             call = context.watch(node, call)
         return Step(call, inputs, tuple(outputs) or (_UNWANTED,), (), node)
@@ -206,7 +205,7 @@ def _store(result: Any, slots: list[Any], outputs: tuple[int, ...]) -> None:
         slots[index] = value if type(value) is np.ndarray else normal(value)
 
 
-def _callable(node: Node, context: Context, constant: tuple[bool, ...]) -> Call:
+def _callable(node: Node, context: Context) -> Call:
     if is_loop(node):
         return context.loop(node, context)
     if is_if(node):
@@ -221,5 +220,6 @@ def _callable(node: Node, context: Context, constant: tuple[bool, ...]) -> Call:
     attributes = Attributes(node, regions)
     if context.arithmetic is not None:
         return context.arithmetic.call(node, kernel, attributes)
-    attributes.constant, attributes.native = constant, context.native
+    attributes.constant = tuple(map(context.is_constant, node.inputs)) if context.keeps else ()
+    attributes.native = context.native
     return partial(kernel, attributes)

@@ -109,7 +109,7 @@ class Attributes(NodeAttributes):
         Args:
             name: says which, where several things are made of them.
         """
-        if not self.constant or not all(self.constant[position : position + 1] != (False,) for position in positions):
+        if not self.constant or any(self.constant[position : position + 1] == (False,) for position in positions):
             return make()
         key = name, positions
         if key not in self._prepared:

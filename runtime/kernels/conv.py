@@ -10,7 +10,7 @@ import numpy as np
 
 from ...passes.windows import Windows, extent, steps, transposed, windows
 from .activation import swish
-from .base import Array, Attributes, Kernel, per_channel, to_ints, weighted, widened
+from .base import Array, Attributes, Keep, Kernel, per_channel, to_ints, weighted, widened
 from .linalg import EXACT_TERMS, centred
 from .quant import quantized
 from .shape import padded
@@ -33,11 +33,15 @@ def convolve(x: Array, w: Array, view: Windows, group: int) -> Array:
 
 def conv(attrs: Attributes, x: Array, w: Array, bias: Array | None = None) -> Array:
     view = windows(attrs, x.shape[2:], w.shape[2:])
+    return _convolved(attrs, x, w, bias, view, lambda make: attrs.prepared((1,), make, "packed"))
+
+
+def _convolved(attrs: Attributes, x: Array, w: Array, bias: Array | None, view: Windows, keep: Keep) -> Array:
+    """The convolution in the type of `x`, by machine code where there is any; `keep`: what that makes of `w`."""
     group = attrs.int("group")
-    if attrs.native is not None:
-        found = attrs.native.conv(x, w, bias, view, group, lambda make: attrs.prepared((1,), make, "packed"))
-        if found is not None:
-            return found
+    found = None if attrs.native is None else attrs.native.conv(x, w, bias, view, group, keep)
+    if found is not None:
+        return found
     result = convolve(widened(x), widened(w), view, group)
     if bias is not None:
         result = result + per_channel(bias, x.ndim)
@@ -54,7 +58,8 @@ def accumulated(attrs: Attributes, places: tuple[int, int, int, int], given: Seq
     assert x is not None and w is not None
     x_zero, w_zero = (given[place] if place < len(given) else None for place in places[2:])
     offsets = None if w_zero is None else w_zero.reshape((-1,) + (1,) * (w.ndim - 1))
-    filters = attrs.prepared((places[1], places[3]), lambda: centred(w, offsets, per_row=False))
+    constants = places[1], places[3]
+    filters = attrs.prepared(constants, lambda: centred(w, offsets, per_row=False))
     image = centred(x, x_zero, per_row=False)
     view, group = windows(attrs, x.shape[2:], w.shape[2:]), attrs.int("group")
     channels, each = w.shape[1], EXACT_TERMS // max(math.prod(w.shape[2:]), 1)
@@ -65,14 +70,10 @@ def accumulated(attrs: Attributes, places: tuple[int, int, int, int], given: Seq
         """The sum over so many channels as float32 adds it up exactly, in any order."""
         some = slice(start, start + each)
         seen, weights = (image, filters) if channels <= each else (image[:, some], filters[:, some])
-        if attrs.native is not None:
-            kept = places[1], places[3]
-            found = attrs.native.conv(
-                seen, weights, None, view, group, lambda make: attrs.prepared(kept, make, f"packed from {start}")
-            )
-            if found is not None:
-                return found.astype(np.int64)
-        return convolve(seen, weights, view, group).astype(np.int64)
+        made = _convolved(
+            attrs, seen, weights, None, view, lambda make: attrs.prepared(constants, make, f"from {start}")
+        )
+        return made.astype(np.int64)
 
     return sum((part(start) for start in range(each, channels, each)), part(0))
 

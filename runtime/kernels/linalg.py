@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,16 @@ from .quant import quantized
 
 def matmul(_: Attributes, a: Array, b: Array) -> Array:
     """Integers wrap in their own width; 16-bit floats are summed in float32."""
-    left, right = widened(a), widened(b)
-    product = np.matmul(_rows(left, right), right).astype(a.dtype, copy=False)
-    return product if product.ndim >= a.ndim or b.ndim != 2 else product.reshape(*a.shape[:-1], b.shape[1])
+    right = widened(b)
+    return _by_rows(widened(a), right, lambda left: np.matmul(left, right)).astype(a.dtype, copy=False)
 
 
-def _rows(a: Array, b: Array) -> Array:
-    """A stack of matrices that one matrix multiplies as all their rows, which NumPy would do matrix by matrix."""
-    return a.reshape(-1, a.shape[-1]) if a.ndim > 2 and b.ndim == 2 and a.size else a
+def _by_rows(a: Array, b: Array, product: Callable[[Array], Array]) -> Array:
+    """`product` of `a` by `b`; of a stack of matrices by one matrix as that of all their rows, which NumPy would do
+    matrix by matrix."""
+    if a.ndim < 3 or b.ndim != 2 or not a.size:
+        return product(a)
+    return product(a.reshape(-1, a.shape[-1])).reshape(*a.shape[:-1], b.shape[1])
 
 
 def gemm(attrs: Attributes, a: Array, b: Array, c: Array | None = None) -> Array:
@@ -63,25 +65,24 @@ EXACT_TERMS = 2**24 // 255**2
 
 def _integer_product(attrs: Attributes, left: int, right: int, a_zero: int, b_zero: int, given: Sequence[Any]) -> Array:
     """The exact product, int64 or int32, of the inputs at these positions without their zero points."""
-    offsets = [given[zero] if zero < len(given) else None for zero in (a_zero, b_zero)]
-    a = given[left]
-    if a.ndim > 2 and given[right].ndim == 2 and (offsets[0] is None or offsets[0].size == 1):
-        rows = [*given[:left], _rows(a, given[right]), *given[left + 1 :]]
-        if rows[left] is not a:
-            product = _integer_product(attrs, left, right, a_zero, b_zero, rows)
-            return product.reshape(*a.shape[:-1], given[right].shape[1])
-    if attrs.native is not None:
-        found = attrs.native.byte_product(a, given[right], *offsets)
+    a_offset, b_offset = (given[zero] if zero < len(given) else None for zero in (a_zero, b_zero))
+    factor = given[right]
+
+    def product(a: Array) -> Array:
+        found = None if attrs.native is None else attrs.native.byte_product(a, factor, a_offset, b_offset)
         if found is not None:
             return found
-    a = centred(a, offsets[0], per_row=True)
-    b = attrs.prepared((right, b_zero), lambda: centred(given[right], offsets[1], per_row=False))
-    terms = EXACT_TERMS if a.dtype == b.dtype == np.float32 else a.shape[-1]
-    total = np.matmul(a[..., :terms], b[..., :terms, :] if b.ndim > 1 else b[:terms]).astype(np.int64)
-    for start in range(terms, a.shape[-1], terms):
-        part = slice(start, start + terms)
-        total += np.matmul(a[..., part], b[..., part, :] if b.ndim > 1 else b[part]).astype(np.int64)
-    return total
+        a = centred(a, a_offset, per_row=True)
+        b = attrs.prepared((right, b_zero), lambda: centred(factor, b_offset, per_row=False))
+        terms = EXACT_TERMS if a.dtype == b.dtype == np.float32 else a.shape[-1]
+        total = np.matmul(a[..., :terms], b[..., :terms, :] if b.ndim > 1 else b[:terms]).astype(np.int64)
+        for start in range(terms, a.shape[-1], terms):
+            part = slice(start, start + terms)
+            total += np.matmul(a[..., part], b[..., part, :] if b.ndim > 1 else b[part]).astype(np.int64)
+        return total
+
+    is_one = a_offset is None or a_offset.size == 1  # else there is one for each row of a matrix
+    return _by_rows(given[left], factor, product) if is_one else product(given[left])
 
 
 def matmul_integer(attrs: Attributes, *inputs: Array | None) -> Array:
