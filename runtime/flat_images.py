@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,16 +49,17 @@ class Layout:
         return np.ascontiguousarray(found.reshape(images, -1, rows, self.size[1])[..., :columns])
 
 
-def _two(sizes: tuple[int, ...], missing: int) -> tuple[int, int]:
-    first, second = (missing,) * (2 - len(sizes)) + sizes
+def two_axes(sizes: Sequence[int], missing: int = 1) -> tuple[int, int]:
+    """What is said of one axis or two, of two."""
+    first, second = (*(missing,) * (2 - len(sizes)), *sizes)
     return first, second
 
 
 @functools.lru_cache(maxsize=1024)
 def layout(view: Windows) -> Layout:
     """For images of one axis or two."""
-    kernel, steps, dilations = (_two(tuple(sizes), 1) for sizes in (view.kernel, view.strides, view.dilations))
-    output = _two(tuple(view.output), 1)
+    kernel, steps, dilations = (two_axes(sizes) for sizes in (view.kernel, view.strides, view.dilations))
+    output = two_axes(view.output)
     reach = [(count - 1) * dilation for count, dilation in zip(kernel, dilations, strict=True)]
     rows, columns = (count + far // step for count, far, step in zip(output, reach, steps, strict=True))
     offsets = [
@@ -76,23 +78,15 @@ def flat(x: Array, view: Windows, made: Layout, fill: Any = 0) -> Array:
     Windows at the positions between the last rows reach over the end: by less than a row, and what is read at once.
     """
     count = math.prod(x.shape[:2])
-    images = x.reshape(count, *_two(x.shape[2:], 1))
+    images = x.reshape(count, *two_axes(x.shape[2:]))
     length = count * made.each + made.size[1] + _AT_ONCE
     whole = np.full(length, fill, x.dtype) if fill else np.zeros(length, x.dtype)
     goal = whole[: count * made.each].reshape(count, *made.phases, *made.size)
-    before = _two(tuple(view.before), 0)
-    for a in range(made.phases[0]):
-        for b in range(made.phases[1]):
-            places, sources = zip(
-                *(
-                    _overlap(phase, *sizes)
-                    for phase, sizes in zip(
-                        (a, b), zip(before, made.phases, made.size, images.shape[1:], strict=True), strict=True
-                    )
-                ),
-                strict=True,
-            )
-            goal[(slice(None), a, b, *places)] = images[(slice(None), *sources)]
+    axes = zip(two_axes(view.before, 0), made.phases, made.size, images.shape[1:], strict=True)
+    rows, columns = ([_overlap(phase, *axis) for phase in range(axis[1])] for axis in axes)
+    for a, (row_places, row_sources) in enumerate(rows):
+        for b, (column_places, column_sources) in enumerate(columns):
+            goal[:, a, b, row_places, column_places] = images[:, row_sources, column_sources]
     return whole
 
 

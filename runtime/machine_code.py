@@ -89,6 +89,11 @@ _MOST_DECLINED = 3
 _MOST_KINDS = 1000
 
 
+def worth_loading(before: int, after: int) -> int:
+    """How much work makes up for loading machine code: `before` Numba is imported, and `after`."""
+    return after if "numba" in sys.modules else before
+
+
 def work(node: Node) -> int:
     """What one call of an operator on few numbers is worth."""
     if node.domain:
@@ -189,8 +194,7 @@ class MachineCode:
     @property
     def _next_look(self) -> int:
         """From how much work on it is worth looking for machine code on disk."""
-        before, after = LOAD_AFTER
-        return max(self._look_after, self._patience * (after if "numba" in sys.modules else before))
+        return max(self._look_after, self._patience * worth_loading(*LOAD_AFTER))
 
     def _ask_compiler(self) -> None:
         with self._lock:

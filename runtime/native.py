@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import logging
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from ..passes.windows import Windows
 from .flat_images import Layout, flat, layout
 from .kernels.base import Array, Keep
+from .machine_code import worth_loading
 
 log = logging.getLogger(__name__)
 
@@ -124,8 +124,7 @@ class Native:
             return self._codes[name]
         self.done += work
         if self.done < COMPILE_AFTER:
-            before, after = LOAD_AFTER
-            if self.done < max(self._look_after.get(name, 0), after if "numba" in sys.modules else before):
+            if self.done < max(self._look_after.get(name, 0), worth_loading(*LOAD_AFTER)):
                 return None
             if not _is_on_hand(name):
                 self._look_after[name] = 2 * self.done
@@ -160,7 +159,7 @@ def _is_flat(x: Array, view: Windows, made: Layout) -> bool:
 
 @functools.cache
 def _function(name: str) -> Any:
-    """What is compiled: a call of a function of `compiled.windows`."""
+    """What is compiled: a call of one of `_ARGUMENTS`."""
     from .compiled.function import Argument, Function
 
     kinds = [one.split() for one in _ARGUMENTS[name].split(", ")]

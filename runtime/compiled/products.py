@@ -73,7 +73,20 @@ def _tile_code(context: Any, a: Any, b: Any, steps: Any, out: Any, row: Any, col
     return (types.void(a, b, types.int64, out, types.int64, types.int64), generate) if matrices else None
 
 
-tile: Any = intrinsic(_tile_code)
+_tile: Any = intrinsic(_tile_code)
+
+
+@kernel
+def add_tile(a, b, steps, out, row, column, rows, columns, rest):
+    """`_tile` on so many rows and columns of `out`; by way of `rest` [ROWS, two vectors] where a tile has more."""
+    if rows == ROWS and columns == b.shape[1]:
+        _tile(a, b, steps, out, row, column)
+        return
+    rest[:] = 0
+    _tile(a, b, steps, rest, 0, 0)
+    for i in range(rows):
+        for j in range(columns):
+            out[row + i, column + j] += rest[i, j]
 
 
 @kernel
@@ -99,14 +112,7 @@ def multiply_tiles(a, b, out):
                     right[p, j] = b[low + p, c * wide + j]
             for r in range(down):
                 rows = min(ROWS, m - r * ROWS)
-                if rows == ROWS and columns == wide:
-                    tile(left[r], right, steps, out, r * ROWS, c * wide)
-                    continue
-                rest[:] = 0
-                tile(left[r], right, steps, rest, 0, 0)
-                for i in range(rows):
-                    for j in range(columns):
-                        out[r * ROWS + i, c * wide + j] += rest[i, j]
+                add_tile(left[r], right, steps, out, r * ROWS, c * wide, rows, columns, rest)
 
 
 @kernel

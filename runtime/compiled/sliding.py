@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 import ml_dtypes
 import numpy as np
 
 from ...passes.tensor import TensorData
 from ...passes.windows import Windows, windows
+from ..flat_images import two_axes
 from ..kernels.base import Attributes
 from ..kernels.windows import coverage
 from .elementwise import Emit, given
@@ -40,14 +40,10 @@ def conv(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
     images = em.stored(regrouped(em, source, _with_two_axes(source.dims)))
     kernels = em.stored(regrouped(em, w, _with_two_axes(w.dims)))
     result = em.buffer(x.kind, _with_two_axes((x.dims[0], filters[0], *view.output)))
-    steps = [*_two(view.strides), *_two(view.dilations)]
+    steps = [*two_axes(view.strides), *two_axes(view.dilations)]
     em.block.line(f"convolve({images.name}, {kernels.name}, {', '.join(map(str, steps))}, {result.name})")
     made = regrouped(em, em.scalarized(result), (x.dims[0], filters[0], *view.output))
     return made if bias is None else calculated(em, "Add", made, regrouped(em, bias, (1, filters[0], *[1] * rank)))
-
-
-def _two(sizes: Sequence[int]) -> tuple[int, ...]:
-    return (1,) * (2 - len(sizes)) + tuple(sizes)
 
 
 def _with_two_axes(dims: Dims) -> Dims:

@@ -49,6 +49,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return self._written(_UFUNCS[ufunc], *operands)
 
     def __array_function__(self, function: Any, _: Any, operands: Sequence[Any], settings: dict[str, Any]) -> Any:
+        if function is np.empty_like:
+            return self  # for `out`, which isn't written
         if function is np.clip:
             value, low, high = operands
             return np.minimum(np.maximum(value, low), high)

@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .helpers import kernel
-from .products import BYTES, ROWS, tile
+from .products import BYTES, ROWS, add_tile
 
 _LONG = 4  # vectors of output positions that stay in registers while a window's elements are gone through
 
@@ -58,7 +58,8 @@ _copy: Any = intrinsic(_copy_code)
 def _shifted(combine: Callable[[Any, Any, Any, Any], Any]) -> Any:
     """An intrinsic that goes through a window's elements for some vectors of output positions.
 
-    combine(builder, vector so far, vector seen, weight): the next vector.
+    combine(builder, vector so far, vector seen, weight): the next vector; the weight is a function, and is read only
+    where it is asked for.
     """
 
     @intrinsic
@@ -87,8 +88,11 @@ def _shifted(combine: Callable[[Any, Any, Any, Any], Any]) -> Any:
             count = cgutils.unpack_tuple(builder, offset_array.shape)[0]
             with cgutils.for_range(builder, count, intp=int64) as loop:
                 shift = builder.load(builder.gep(shifts, [loop.index]))
-                weight = builder.load(builder.gep(factors, [builder.add(arguments[4], loop.index)]))
-                at, factor = builder.add(arguments[1], shift), filled(weight)
+                at, weight = builder.add(arguments[1], shift), builder.add(arguments[4], loop.index)
+
+                def factor(weight: Any = weight) -> Any:
+                    return filled(builder.load(builder.gep(factors, [weight])))
+
                 for k, one in enumerate(sums):
                     pointer = builder.gep(numbers, [builder.add(at, int64(k * vector.count))])
                     seen = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=size)
@@ -106,7 +110,7 @@ def _shifted(combine: Callable[[Any, Any, Any, Any], Any]) -> Any:
 
 
 def _plus_product(builder: Any, total: Any, seen: Any, factor: Any) -> Any:
-    product = builder.fmul(seen, factor, flags=("contract",))
+    product = builder.fmul(seen, factor(), flags=("contract",))
     return builder.fadd(total, product, flags=("contract",))
 
 
@@ -156,14 +160,7 @@ def convolve_tiles(flat, each_image, each_group, packed, bias, offsets, out):
                                 panel[p, q] = flat[at + q] if at + q < flat.size else 0
                     for d in range(down):
                         high = min(ROWS, each - d * ROWS)
-                        if high == ROWS and taken == wide:
-                            tile(packed[g, part, d], panel, steps, out, above + d * ROWS, begin)
-                            continue
-                        rest[:] = 0
-                        tile(packed[g, part, d], panel, steps, rest, 0, 0)
-                        for i in range(high):
-                            for q in range(taken):
-                                out[above + d * ROWS + i, begin + q] += rest[i, q]
+                        add_tile(packed[g, part, d], panel, steps, out, above + d * ROWS, begin, high, taken, rest)
 
 
 @kernel

@@ -19,9 +19,12 @@ def relu(x: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)), in one array: making more takes as long as filling them."""
+    """1 / (1 + exp(-x)), in one array: making more takes as long as filling them.
+
+    What a function returns is gone on with, since traced tensors (`runtime.compiled.traced`) don't write to `out`.
+    """
     found = np.negative(x, out=np.empty_like(x))
-    np.exp(found, out=found)
+    found = np.exp(found, out=found)
     found += 1
     return np.divide(1, found, out=found)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +14,11 @@ from backedge.passes.graph import Graph
 from backedge.passes.tensor import TensorData
 from backedge.passes.types import DType, TensorType
 from backedge.runtime import executor, native
-from backedge.runtime.compiled import cache
 from backedge.runtime.executor import ExecutionError, Executor, never_compile
 from backedge.runtime.kernels import linalg
 from onnx import TensorProto, helper
 
 F32 = np.float32
-
-
-@pytest.fixture(scope="module", autouse=True)
-def private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    before = os.environ.get(cache.VARIABLE)
-    os.environ[cache.VARIABLE] = str(tmp_path_factory.mktemp("code"))
-    yield
-    if before is None:
-        del os.environ[cache.VARIABLE]
-    else:
-        os.environ[cache.VARIABLE] = before
 
 
 @pytest.fixture
