@@ -196,7 +196,7 @@ class _Exploration:
         outcome = self.a.ask(batch)
         if outcome.usable or outcome.stage == "timeout":
             self.probed.append((batch, outcome.seconds if outcome.usable else math.inf))
-        if not outcome.usable or not _has_numbers(outcome):
+        if not outcome.usable or not _has_numbers(outcome) or not self._is_as_declared(outcome):
             return False
         return self.runtime is None or self.runtime.ask(batch).outputs is not None
 

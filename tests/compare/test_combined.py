@@ -150,6 +150,14 @@ def test_sizes_that_runtimes_refuse_and_our_executor_takes_give_way_to_others(tm
     assert verify(*files(tmp_path, text, text), trials=8).verdict == "equal"
 
 
+def test_sizes_that_lead_to_other_results_than_are_declared_give_way_to_others(tmp_path):
+    """A model that was written from one row, with any number of rows declared for its input only."""
+    text = "(float[rows,4] x) => (float[1,4] y) { y = Sigmoid(x) }"
+    report = verify(*files(tmp_path, text, text), trials=16)
+    assert report.verdict == "equal"
+    assert sum(trial.status == "equal" for trial in report.trials) >= 16
+
+
 # a branch that only m beyond 1 leads to, which the plain sets keep below the two elements of y
 GUARDED = """(int64 m, float[N,2] x, float[2] y) => (float[N,2] z, float[1] p)
   <int64 two = {2}, int64[1] first = {0}, float k = {0.75}, float zero = {0}> {
