@@ -12,14 +12,15 @@ for i1 in range(n1):           or `while`, where the body has a say in when to s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ...passes.graph import Node
+from ...passes.graph import Node, Value
 from ...passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked
 from ..kernels.base import normal_axis
 from .branches import Environment, Writer, present
 from .elementwise import reshaped_scalar
 from .emitter import Block, Target, element_of
+from .matmul import of_elements
 from .selection import element_at, sliced
 from .stacked_outputs import StackedOutput
 from .tensors import (
@@ -89,12 +90,14 @@ class LoopWriter:
         self.stacked: list[StackedOutput] = []
         self.through: dict[int, Tensor] = {}
         self.jobs: list[tuple[Tensor, Target]] = []
+        self.products: list[tuple[Entry, Value, Tensor]] = []  # of a sequence's elements, all of them
 
     def write(self) -> list[Tensor]:
         em = self.em
         bounds = self._bounds()
         self._enter_invariants()
         self._hoist()
+        self._hoist_products()
         self._enter_carried()
         limit, before, statement = em.block.sub(), em.block.sub(), em.block.sub()
         body = Block()
@@ -167,6 +170,25 @@ class LoopWriter:
             if isinstance(tensor, Lazy) and inside:
                 self.writer.bind(self.body, self.environment, value, self.em.ready(tensor))
 
+    def _hoist_products(self) -> None:
+        """Products of a sequence's elements by a matrix that stays the same: one product of all of them before the
+        loop, where each pass that it is for is made."""
+        if self.loop.condition is not None or self.loop.trip is not None:
+            return
+        for entry in self.loop.of(Sliced):
+            assert isinstance(entry.slot, Sliced) and entry.body_input is not None
+            sequence = self._operand(entry)
+            rank = len(sequence.dims)
+            if entry.slot.part is not None or rank < 2 or normal_axis(entry.slot.axis, rank):
+                continue
+            for user, place in self.body.uses(entry.body_input):
+                other = user.inputs[1] if user.op == ("", "MatMul") and place == 0 else None
+                if other is None or (other not in self.environment and other.data is None):
+                    continue
+                matrix = self.writer.look_up(self.body, self.environment, other)
+                if len(matrix.dims) == 2 and matrix.kind == sequence.kind != "bool":
+                    self.products.append((entry, user.outputs[0], of_elements(self.em, sequence, matrix)))
+
     def _enter_carried(self) -> None:
         """Variables for the carried values, with their initial contents."""
         em, level = self.em, self.em.depth + 1
@@ -210,14 +232,17 @@ class LoopWriter:
             elif isinstance(entry.slot, Condition):  # no pass begins with any other condition
                 seen.append((entry, Small("bool", (), (literal("bool", True),))))
             elif isinstance(entry.slot, Sliced):
-                seen.append((entry, self._part(entry, entry.slot, counter)))
+                seen.append((entry, self._part(entry.slot, self._operand(entry), counter)))
         for entry, tensor in seen:
             if entry.body_input is not None:
                 self.writer.bind(self.body, self.environment, entry.body_input, tensor)
+        for entry, value, all_of_them in self.products:
+            assert isinstance(entry.slot, Sliced)
+            part = self._part(replace(entry.slot, axis=0), all_of_them, counter)
+            self.writer.bind(self.body, self.environment, value, part)
 
-    def _part(self, entry: Entry, slot: Sliced, counter: Atom) -> Tensor:
+    def _part(self, slot: Sliced, sequence: Tensor, counter: Atom) -> Tensor:
         """The part of a sequence that a pass sees."""
-        sequence = self._operand(entry)
         axis = normal_axis(slot.axis, len(sequence.dims))
         length = sequence.dims[axis]
         if (slot.start, slot.end, slot.stride) == (0, -1, 1):

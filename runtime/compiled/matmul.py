@@ -8,9 +8,14 @@ from .emitter import Emitter, element_of
 from .reduction import calculated, number
 from .scalar import apply
 from .shapes import regrouped, transposed
-from .tensors import FLOATS, SMALL, Atom, Decline, Dim, Small, Tensor, fixed, fixed_size, literal, row_major
+from .tensors import FLOATS, SMALL, Atom, Decline, Dim, Small, Stored, Tensor, fixed, fixed_size, literal, row_major
 
-_ROWS, _COLUMNS = 12, 32  # from which on copying both matrices pays
+_ROWS, _COLUMNS = 12, 32
+"""From so many on copying both matrices pays."""
+
+_FEW_ROWS = 4
+"""The same for rows where the right matrix is copied once for all passes."""
+
 _UNROLLED = 64
 """Up to this many multiplications of fixed number are written out one by one."""
 
@@ -23,19 +28,48 @@ def product(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
         return Small(a.kind, fixed((m, n)), tuple(_element(em, a, b, at, k) for at in row_major(fixed((m, n)))))
     left, right = em.stored(a), em.stored(b)
     result = em.buffer(a.kind, (m, n))
-    em.block.line(f"{_helper(m, n)}({left.name}, {right.name}, {result.name})")
+    if right.kind in FLOATS and _is_packed(em, m, right):
+        em.block.line(f"multiply_packed({left.name}, {right.name}, {_packed(em, right)}, {result.name})")
+    else:
+        em.block.line(f"{_helper(a.kind, m, n)}({left.name}, {right.name}, {result.name})")
     return em.scalarized(result)
 
 
-def _helper(m: Dim, n: Dim) -> str:
-    """What multiplies matrices that give m rows and n columns."""
+def _is_packed(em: Emitter, m: Dim, b: Stored) -> bool:
+    """Whether a product of m rows is to go by a copy of `b` that is made once, before the loops in which it stays."""
+    many = m >= _FEW_ROWS if isinstance(m, int) else True
+    return many and _is_wide(b.dims[1]) and (b.level < em.depth or not em.depth)
+
+
+def _packed(em: Emitter, b: Stored) -> str:
+    """The copy."""
+    name = em.known(("packed", b.name))
+    if name is None:
+        name = em.name("p")
+        em.at(b.level).line(f"{name} = packed_columns({b.name})")
+        em.keep(("packed", b.name), name)
+    return name
+
+
+def _is_wide(n: Dim) -> bool:
+    return isinstance(n, int) and n >= _COLUMNS
+
+
+def _helper(kind: str, m: Dim, n: Dim) -> str:
+    """What multiplies matrices of elements of a kind that give m rows and n columns."""
     if m == 1:
         return "multiply_row"
     if n == 1:
         return "multiply_column"
-    return (
-        "multiply_tiles" if isinstance(m, int) and isinstance(n, int) and m >= _ROWS and n >= _COLUMNS else "multiply"
-    )
+    tiles = kind in FLOATS and isinstance(m, int) and m >= _ROWS and _is_wide(n)
+    return "multiply_tiles" if tiles else "multiply"
+
+
+def of_elements(em: Emitter, sequence: Tensor, b: Tensor) -> Tensor:
+    """The products of all elements of a sequence (axis 0) by one matrix, each as `matmul` gives it: one product."""
+    *outer, steps = sequence.dims
+    found = product(em, regrouped(em, sequence, (em.product(outer), steps)), b)
+    return regrouped(em, found, (*outer, b.dims[1]))
 
 
 def _element(em: Emitter, a: Tensor, b: Tensor, at: tuple[str, ...], k: int) -> Atom:
@@ -57,7 +91,7 @@ def batched(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
             element_of(array.name)(narrowed(array.dims[:-2], batch, at)) if len(array.dims) > 2 else array.name
             for array in (left, right, result)
         ]
-        em.block.line(f"{_helper(a.dims[-2], b.dims[-1])}({', '.join(parts)})")
+        em.block.line(f"{_helper(a.kind, a.dims[-2], b.dims[-1])}({', '.join(parts)})")
     return em.scalarized(result)
 
 

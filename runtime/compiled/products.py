@@ -90,29 +90,46 @@ def add_tile(a, b, steps, out, row, column, rows, columns, rest):
 
 
 @kernel
-def multiply_tiles(a, b, out):
-    """out = a @ b for matrices of many rows and columns, tile by tile."""
+def packed_columns(b):
+    """The columns of b [k, n] as `multiply_packed` takes them: two vectors of columns at a time, parts of `STEPS` rows,
+    zeros beyond the last ones."""
+    k, n = b.shape
+    wide = 2 * (BYTES // b.itemsize)
+    packed = np.zeros(((k + STEPS - 1) // STEPS, (n + wide - 1) // wide, min(k, STEPS), wide), b.dtype)
+    for p in range(k):
+        for j in range(n):
+            packed[p // STEPS, j // wide, p % STEPS, j % wide] = b[p, j]
+    return packed
+
+
+@kernel
+def multiply_packed(a, b, packed, out):
+    """out = a @ b for a matrix of many rows, tile by tile; `packed`: `packed_columns` of b."""
     m, k = a.shape
     n = b.shape[1]
-    wide = 2 * (BYTES // a.itemsize)
-    down, across = (m + ROWS - 1) // ROWS, (n + wide - 1) // wide
-    left = np.zeros((down, STEPS, ROWS), a.dtype)
-    right = np.zeros((STEPS, wide), a.dtype)
+    wide = packed.shape[3]
+    down = (m + ROWS - 1) // ROWS
+    left = np.zeros((down, packed.shape[2], ROWS), a.dtype)
     rest = np.empty((ROWS, wide), a.dtype)  # a tile that reaches over the edge
     out[:] = 0
-    for low in range(0, k, STEPS):
+    for part in range(packed.shape[0]):
+        low = part * STEPS
         steps = min(STEPS, k - low)
-        for i in range(m):
-            for p in range(steps):
-                left[i // ROWS, p, i % ROWS] = a[i, low + p]
-        for c in range(across):
+        for r in range(down):
+            for i in range(min(ROWS, m - r * ROWS)):
+                for p in range(steps):
+                    left[r, p, i] = a[r * ROWS + i, low + p]
+        for c in range(packed.shape[1]):
             columns = min(wide, n - c * wide)
-            for p in range(steps):
-                for j in range(columns):
-                    right[p, j] = b[low + p, c * wide + j]
             for r in range(down):
                 rows = min(ROWS, m - r * ROWS)
-                add_tile(left[r], right, steps, out, r * ROWS, c * wide, rows, columns, rest)
+                add_tile(left[r], packed[part, c], steps, out, r * ROWS, c * wide, rows, columns, rest)
+
+
+@kernel
+def multiply_tiles(a, b, out):
+    """out = a @ b for matrices of many rows and columns, tile by tile."""
+    multiply_packed(a, b, packed_columns(b), out)
 
 
 @kernel

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backedge.passes.loop import Captured, Carried, Iteration, Sliced, Stacked
+from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Stacked
 from backedge.passes.types import tensor
+from backedge.runtime.compiled import CompiledLoop
 
 from compiled.graphs import INT, Body, compiled, f32, i64, loop, same
 
@@ -364,6 +365,78 @@ def test_large_products(m: int, k: int, n: int, dtype: Any) -> None:
         (Captured(), Captured(), Stacked()), b.give(b.MatMul(x, y)), [INT, None, tensor(kind, m, k), tensor(kind, k, n)]
     )
     run = compiled(node)
-    assert "multiply_tiles(" in (run.source([i64(2), None, a, w]) or "")
+    assert "multiply_packed(" in (run.source([i64(2), None, a, w]) or "")
     (found,) = run([i64(2), None, a, w])
     np.testing.assert_array_equal(found, np.stack([wanted, wanted]))
+    stacks = [np.stack([one, one]) for one in (a, w)]
+    (found,) = each_pass(lambda b, i, x, y: b.MatMul(x, y), *stacks, declared=True, trips=2)
+    np.testing.assert_array_equal(found, np.stack([wanted, wanted]))
+
+
+def _state_by_matrix(rows: int, declared: bool) -> tuple[CompiledLoop, list[Any]]:
+    """A loop of n passes that adds x @ w to x, for a w that stays the same."""
+    random = np.random.default_rng(rows)
+    x, w = (random.integers(-2, 3, shape).astype(np.float32) for shape in ((rows, 40), (40, 40)))
+    b = Body()
+    state, matrix = b.input(), b.input()
+    given = tensor("float32", *(x.shape if declared else "NK"))
+    node = loop(
+        (Carried(), Captured()),
+        b.give(b.Add(state, b.MatMul(state, matrix))),
+        [INT, None, given, tensor("float32", 40, 40)],
+    )
+    return compiled(node), [i64(3), None, x, w]
+
+
+@pytest.mark.parametrize(
+    "rows, declared, packed", [(1, True, 0), (3, True, 0), (4, True, 1), (9, True, 1), (5, False, 1)]
+)
+def test_matrices_that_stay_the_same_are_copied_once(rows: int, declared: bool, packed: int) -> None:
+    run, given = _state_by_matrix(rows, declared)
+    source = run.source(given) or ""
+    before, _, body = source.partition("for i1 in range(")
+    assert (before.count("packed_columns("), body.count("packed_columns(")) == (packed, 0)
+    wanted, w = given[2].astype(np.int64), given[3].astype(np.int64)
+    for _ in range(3):
+        wanted = wanted + wanted @ w
+    same(run(given), wanted.astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int32", "int64"])
+@pytest.mark.parametrize("shape", [(5,), (2, 5), (1, 5), (2, 3, 5)])
+@pytest.mark.parametrize("steps", [0, 1, 7])
+@pytest.mark.parametrize(
+    "slot", [Sliced(), Sliced(start=-1, end=0, stride=-1), Sliced(start=1, end=-1, stride=2)], ids=["", "back", "part"]
+)
+def test_products_of_a_sequence_are_made_before_the_loop(
+    kind: str, shape: tuple[int, ...], steps: int, slot: Sliced
+) -> None:
+    """Elements of a sequence by a matrix that stays the same; the second user of the element sees it as it is."""
+    random = np.random.default_rng(steps)
+    xs, w = (random.integers(-9, 9, one).astype(kind) for one in ((steps, *shape), (5, 4)))
+    if kind.startswith("float") and steps > 2:
+        xs[1, ..., 2], xs[2, ..., 0] = np.nan, -np.inf
+    b = Body()
+    x, matrix = b.input(), b.input()
+    slots = (slot, Captured(), Stacked(), Stacked())
+    types = [tensor(kind, "T", *shape), tensor(kind, 5, 4)]
+    results = [tensor(kind, None, *shape[:-1], 4), tensor(kind, None, *shape)]
+    run = compiled(loop(slots, b.give(b.Neg(b.MatMul(x, matrix)), b.Neg(x)), [None, None, *types], results))
+    source = run.source([None, None, xs, w]) or ""
+    assert "multiply" not in source.partition("for i1 in range(")[2]
+    seen = {1: xs, -1: xs[::-1], 2: xs[1 : 1 + (max(steps - 1, 0) // 2) * 2 : 2]}[slot.stride]
+    with np.errstate(invalid="ignore"):
+        same(run([None, None, xs, w]), np.negative(seen @ w), -seen)
+
+
+def test_products_of_a_sequence_stay_where_the_loop_may_not_need_all() -> None:
+    b = Body()
+    x, matrix = b.input(), b.input()
+    product = b.MatMul(x, matrix)
+    goes_on = b.Less(b.ReduceSum(product, keepdims=0), 3.0)
+    slots = (Sliced(), Captured(), Stacked(), Condition())
+    node = loop(slots, b.give(product, goes_on), [None, None, tensor("float32", "T", 1, 16), tensor("float32", 16, 16)])
+    run = compiled(node)
+    xs, w = np.ones((4, 1, 16), np.float32), np.eye(16, dtype=np.float32)
+    assert "multiply" in (run.source([None, None, xs, w]) or "").partition("while ")[2]
+    same(run([None, None, xs, w]), np.ones((1, 1, 16), np.float32))
