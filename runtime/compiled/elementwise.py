@@ -20,6 +20,7 @@ from .tensors import (
     Small,
     Tensor,
     fixed_size,
+    is_single,
     literal,
 )
 
@@ -30,7 +31,7 @@ Emit = Callable[[Emitter, Attributes, "list[Tensor | None]"], "Tensor | list[Ten
 def narrowed(dims: Dims, target: Dims, index: Index) -> Index:
     """The index of a tensor that is broadcast to `target`."""
     skipped = len(target) - len(dims)
-    return tuple("0" if dim == 1 else part for dim, part in zip(dims, index[skipped:], strict=True))
+    return tuple("0" if is_single(dim) else part for dim, part in zip(dims, index[skipped:], strict=True))
 
 
 def pointwise(em: Emitter, kind: str, inputs: Sequence[Tensor], function: Callable[[list[Atom]], Atom]) -> Tensor:

@@ -30,6 +30,7 @@ from .tensors import (
     Tensor,
     fixed_size,
     flat,
+    is_single,
     level_of,
     literal,
     row_major,
@@ -184,16 +185,24 @@ class Emitter:
         return a if isinstance(a, int) else b if isinstance(b, int) else min(a, b, key=lambda dim: dim.level)
 
     def broadcast(self, shapes: Sequence[Dims]) -> Dims:
-        """The common shape. A size that is only known at run time is never stretched."""
+        """The common shape. Of sizes that are only known at run time those are stretched that are 1 at most."""
         rank = max(map(len, shapes))
         result: list[Dim] = []
         for axis in range(-rank, 0):
             dim: Dim = 1
             for shape in shapes:
                 other = shape[axis] if -axis <= len(shape) else 1
-                dim = other if dim == 1 else dim if other == 1 else self.same(dim, other)
+                dim = other if dim == 1 else dim if other == 1 else self._common(dim, other)
             result.append(dim)
         return tuple(result)
+
+    def _common(self, a: Dim, b: Dim) -> Dim:
+        """The size that both are stretched to, neither of which is known to be 1."""
+        if is_single(a) == is_single(b):
+            return self.same(a, b)
+        single, other = (a, b) if is_single(a) else (b, a)
+        self.refuse_if(f"{single} != 1", "nothing is stretched")
+        return other
 
     def dim_of(self, atom: Atom) -> Dim:
         """A size from an element."""

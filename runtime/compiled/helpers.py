@@ -303,6 +303,30 @@ def part_count(start, end, step, length):
 
 
 @kernel
+def true_places(mask):
+    """The places in a vector whose elements aren't 0."""
+    places = np.empty(mask.size, np.int64)
+    count = 0
+    for i in range(mask.size):
+        places[count] = i
+        count += mask[i] != 0
+    return places[:count]
+
+
+@kernel
+def coordinates(places, shape):
+    """The indices of places in row-major order, a row for each axis."""
+    found = np.empty((len(shape), places.size), np.int64)
+    for i in range(places.size):
+        place = places[i]
+        for back in range(len(shape)):
+            axis = len(shape) - 1 - back
+            found[axis, i] = place % shape[axis]
+            place //= shape[axis]
+    return found
+
+
+@kernel
 def _block_sum(a, low, count):
     """The sum of at most 128 elements of a vector from `low` on, in NumPy's order: eight sums side by side."""
     if count < 8:

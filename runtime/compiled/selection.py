@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ..kernels.base import Attributes, normal_axes, normal_axis
 from .elementwise import Emit, given, reshaped_scalar
@@ -88,6 +89,11 @@ def gather(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tenso
         with em.nest(indices.dims) as at:
             em.block.line(f"{element_of(buffer.name)(at)} = {normal_index(em, em.read(indices, at), length).code}")
         checked = buffer
+    return taken(em, tensor, axis, checked)
+
+
+def taken(em: Emitter, tensor: Tensor, axis: int, checked: Tensor) -> Tensor:
+    """The elements at (checked) indices along an axis."""
     dims = tensor.dims[:axis] + checked.dims + tensor.dims[axis + 1 :]
     if not isinstance(tensor, Small):
         tensor = em.ready(tensor)
@@ -132,8 +138,16 @@ def slice_(em: Emitter, _: Attributes, inputs: list[Tensor | None]) -> Tensor:
         if start.value != 0 or step < 0:
             begin = em.let(f"slice_start(np.int64({start.code}), {step}, {length})", "int64")
         count = em.size(f"slice_count({begin.code}, np.int64({end.code}), {step}, {length})")
-        tensor = sliced(em, tensor, axis, begin, count, step)
+        tensor = sliced(em, tensor, axis, begin, replace(count, at_most_one=_is_one_element(start, end)), step)
     return tensor
+
+
+def _is_one_element(start: Atom, end: Atom) -> bool:
+    """Whether a slice from one to the other has one element at most, however long the axis is."""
+    first, last = start.value, end.value
+    if first is None or last is None:
+        return False
+    return (last - first == 1 and (first < 0) == (last < 0)) or (first == -1 and last >= 2**31 - 1)
 
 
 def join(em: Emitter, tensors: Sequence[Tensor], axis: int) -> Tensor:

@@ -34,10 +34,11 @@ class Decline(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sym:
-    """A size that a local int64 variable holds, fixed since loop depth `level`."""
+    """A size that a local int64 variable holds, fixed since loop depth `level`; `at_most_one`: it is 0 or 1."""
 
     name: str
     level: int
+    at_most_one: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return self.name
@@ -45,6 +46,13 @@ class Sym:
 
 Dim = int | Sym
 Dims = tuple[Dim, ...]
+
+
+def is_single(dim: Dim) -> bool:
+    """Whether 0 is the only index along an axis of such a size."""
+    return dim == 1 or (isinstance(dim, Sym) and dim.at_most_one)
+
+
 Index = tuple[str, ...]
 """An index, each part a name, a literal, or an expression in parentheses."""
 

@@ -374,7 +374,7 @@ def test_one_function_serves_all_sizes_but_one(size: int) -> None:
 
 def test_declines_what_it_has_no_code_for() -> None:
     b = Body()
-    b.give(b.NonZero(b.input()))
+    b.give(b.Unique(b.input()))
     assert compile_loop(loop((Carried(),), b, [INT, None, None])) is None
 
 

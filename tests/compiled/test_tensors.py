@@ -11,7 +11,7 @@ from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced
 from backedge.passes.types import tensor
 from backedge.runtime.compiled import CompiledLoop
 
-from compiled.graphs import INT, Body, compiled, f32, i64, loop, same
+from compiled.graphs import BOOL, INT, Body, compiled, f32, i64, loop, same
 
 Array = np.ndarray[Any, Any]
 FAR = 2**62
@@ -440,3 +440,71 @@ def test_products_of_a_sequence_stay_where_the_loop_may_not_need_all() -> None:
     xs, w = np.ones((4, 1, 16), np.float32), np.eye(16, dtype=np.float32)
     assert "multiply" in (run.source([None, None, xs, w]) or "").partition("while ")[2]
     same(run([None, None, xs, w]), np.ones((1, 1, 16), np.float32))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, None])
+@pytest.mark.parametrize("mask", [[1, 0, 1], [0, 0, 0], [1, 1], [0, 1], []])
+def test_compress(axis: int | None, mask: list[int]) -> None:
+    """The condition is an input, so that its count isn't known; results are stacked, all of one shape."""
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    condition = np.array(mask, bool)
+    b = Body()
+    data, chosen = b.input(), b.input()
+    made = b.Compress(data, chosen, **({} if axis is None else {"axis": axis}))
+    types = [tensor("float32", 2, 3, 4), tensor("bool", "M")]
+    run = compiled(loop((Captured(), Captured(), Stacked()), b.give(b.Neg(made)), [INT, None, *types]))
+    found = run([i64(2), None, x, condition])
+    if axis == 0 and len(mask) > 2:
+        assert found is None and "longer" in run.reason
+    else:
+        wanted = np.compress(condition, x, axis)
+        same(found, -np.stack([wanted, wanted]))
+
+
+@pytest.mark.parametrize("kind", ["float32", "bool", "int64"])
+@pytest.mark.parametrize("shape", [(7,), (1,), (0,), (2, 3), (2, 1, 4), (2, 0, 3)])
+def test_non_zero(kind: str, shape: tuple[int, ...]) -> None:
+    x = (np.random.default_rng(len(shape)).integers(0, 2, shape)).astype(kind)
+    if kind == "float32" and x.size > 2:
+        x.reshape(-1)[:3] = np.nan, -0.0, np.inf
+    b = Body()
+    made = b.NonZero(b.input())
+    types = [tensor(kind, *[f"n{axis}" for axis in range(len(shape))])]
+    results = [tensor("int64", None, len(shape), None)]
+    run = compiled(loop((Captured(), Stacked()), b.give(made), [INT, None, *types], results))
+    wanted = np.array(np.nonzero(x), np.int64)
+    same(run([i64(2), None, x]), np.stack([wanted, wanted]))
+
+
+def test_a_list_that_shrinks() -> None:
+    """Greedy choice: the first of the list goes, and all that it divides; its one element is stretched."""
+    b = Body()
+    left = b.input()
+    first = b.Slice(left, [0], [1], [0])
+    others = b.Slice(left, [1], [FAR], [0])
+    rest = b.Compress(others, b.Not(b.Equal(b.Mod(others, first), 0)), axis=0)
+    slots = (Carried(), Stacked(), Condition())
+    best = b.Squeeze(first, [0])
+    node = loop(slots, b.give(rest, best, b.Greater(b.Size(rest), 0)), [None, BOOL, tensor("int64", "N")])
+    run = compiled(node)
+    sieve = [n for n in range(2, 60) if all(n % k for k in range(2, n))]
+    found = run([None, np.array(True), np.arange(2, 60)])
+    same(found, np.zeros(0, np.int64), i64(*sieve))
+
+
+@pytest.mark.parametrize("start, end", [(0, 1), (2, 3), (-1, FAR), (-2, -1), (-3, -2)])
+@pytest.mark.parametrize("size", [0, 1, 2, 5])
+def test_one_element_of_an_axis_of_unknown_size_is_stretched(start: int, end: int, size: int) -> None:
+    """Where there is one; by none nothing is stretched, and the NumPy tier has to answer."""
+    b = Body()
+    x, y = b.input(), b.input()
+    made = b.Add(b.Slice(x, [start], [end], [0]), y)
+    types = [tensor("float32", "N"), tensor("float32", 5)]
+    run = compiled(loop((Captured(), Captured(), Stacked()), b.give(made), [INT, None, *types]))
+    x_given, y_given = np.arange(size, dtype=np.float32), np.arange(5, dtype=np.float32) * 10
+    found = run([i64(2), None, x_given, y_given])
+    one = x_given[start : None if end == FAR else end]
+    if one.size:
+        same(found, np.stack([one + y_given] * 2))
+    else:
+        assert found is None
