@@ -33,7 +33,7 @@ Written by `python docs/operators.py` from the tables of the code; ONNX up to op
 - **OpenVINO**, **HLO**, **MDF** (its engine's form): native rule, decomposed into operators that have one, as tensors
   (sequences and optionals are resolved before), or not at all. A node may be refused all the same, by name, for its
   types or for what is known only at run time.
-- **executor**: its own kernel, or what it is decomposed into. **compiled**: code for it
+- **executor**: whether it has a kernel. **compiled**: code for it
   inside of compiled loops, what it is decomposed into, or loops with it are left to NumPy.
 
 | operator | since | core, or decomposed by | OpenVINO | HLO | MDF | executor | compiled |
@@ -74,7 +74,7 @@ def rows() -> Iterator[str]:
                 _target(operator in OPENVINO, operator),
                 _target(operator in HLO, operator),
                 _target(mdf, operator),
-                "kernel" if kernel else _made_of(operator),
+                "kernel" if kernel else "-",
                 ("code" if control or (not entry.domain and entry.name in COMPILED) else _made_of(operator)) + " |",
             ]
         )

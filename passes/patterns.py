@@ -9,7 +9,8 @@
     fuse_gelu = pattern_rule(erf_gelu, gelu)
 
 The parameters of the first function stand for any values, numbers in it for constants of one element that are as large
-(within a few units of float32's last place), attributes for attributes of that value. Operands of commutative operators
+(within a few units of float32's last place), attributes for attributes of that value; those that it doesn't name may be
+any. Operands of commutative operators
 (`core.CORE`) match in either order. The second function builds hub operators.
 """
 
@@ -19,6 +20,7 @@ import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,10 +56,12 @@ class _Recorder:
         if op_type.startswith("_"):
             raise AttributeError(op_type)
 
-        def build(*inputs: Any, _domain: str = "", **attributes: Any) -> _Term:
-            return _Term((_domain, op_type), inputs, attributes)
+        return partial(self.call, op_type)
 
-        return build
+    @staticmethod
+    def call(op_type: str, *inputs: Any, _domain: str = "", _version: int = 0, **attributes: Any) -> _Term:
+        """As `Builder.call`; a pattern is of any version."""
+        return _Term((_domain, op_type), inputs, attributes)
 
 
 def pattern_rule(pattern: Callable[..., Any], replacement: Callable[..., Any]) -> Rules:

@@ -1,6 +1,8 @@
-"""Three rules of one's own: backedge convert m.onnx n.onnx --pass samples/my_rules.py:fuse_gelu"""
+"""Four rules of one's own: backedge convert m.onnx n.onnx --pass samples/my_rules.py:fuse_gelu"""
 
+from backedge.passes.attributes import NodeAttributes
 from backedge.passes.patterns import pattern_rule
+from backedge.passes.rewrite import rule
 
 
 def erf_gelu(op, x):
@@ -28,3 +30,9 @@ def nothing(op, x):
 fuse_gelu = pattern_rule(erf_gelu, gelu)
 use_vendors_gelu = pattern_rule(gelu, of_vendor)
 delete_dropout = pattern_rule(dropout, nothing)
+
+
+@rule("my", "Swish2")
+def swish2(op, node):
+    """An operator that no runtime knows, by what it means: its attributes are the node's."""
+    return op.Swish(node.inputs[0], alpha=NodeAttributes(node).float("alpha", 2.0))

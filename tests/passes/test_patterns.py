@@ -77,6 +77,34 @@ def test_one_after_the_other(tmp_path: Path) -> None:
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
 
 
+def test_an_operator_of_ones_own_is_replaced_with_its_attributes(tmp_path: Path) -> None:
+    """The runtime doesn't know it, so that NumPy has to say what is right."""
+    source = saved(
+        """<ir_version: 8, opset_import: ["": 17, "my": 1]> g (float[2] x, bool c) => (float[2] y) {
+          a = my.Swish2 <alpha = 1.5> (x)
+          y = If (c) <then_branch = t () => (float[2] p) { p = my.Swish2 (a) },
+                      else_branch = f () => (float[2] q) { q = Neg (a) }> }""",
+        tmp_path,
+    )
+    convert(source, tmp_path / "b.onnx", passes=[f"{RULES}:swish2"], verify=0)
+    x = np.array([-1, 2], np.float32)
+    a = x / (1 + np.exp(-1.5 * x))
+    for c, wanted in ((True, a / (1 + np.exp(-2 * a))), (False, -a)):
+        (found,) = onnxruntime.InferenceSession(tmp_path / "b.onnx").run(None, {"x": x, "c": np.array(c)})
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_patterns_name_operators_of_other_domains_as_replacements_do(tmp_path: Path) -> None:
+    text = """<ir_version: 8, opset_import: ["": 17, "my": 1]> g (float[4] x) => (float[4] y) {
+      y = my.Cube <power = 3> (x) }"""
+
+    def cube(op: Any, x: Any) -> Any:
+        return op.call("Cube", x, _domain="my", _version=1, power=3)
+
+    convert(saved(text, tmp_path), tmp_path / "b.onnx", passes=[pattern_rule(cube, lambda op, x: op.Relu(x))], verify=0)
+    assert operators(tmp_path / "b.onnx") == Counter({"Relu": 1})
+
+
 def test_what_a_rule_gets_wrong_is_not_written(tmp_path: Path) -> None:
     def gelu(op: Any, x: Any) -> Any:
         return op.Erf(x)

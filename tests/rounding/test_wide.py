@@ -7,7 +7,8 @@ import onnx
 import pytest
 from backedge.convert import load, to_hub
 from backedge.passes.types import DType
-from backedge.runtime.wide import WideModel, flat, spread
+from backedge.runtime.kernels import KERNELS
+from backedge.runtime.wide import WideModel, flat, spread, terms
 from backedge.runtime.wide.noise import Noise
 from backedge.runtime.wide.steps import Forced, Step
 
@@ -258,3 +259,10 @@ def test_doubles_are_held_in_longdouble_where_that_is_wider(tmp_path) -> None:
     assert y.dtype == np.longdouble
     assert y[0] == np.longdouble(1) / np.longdouble(3)
     assert DType.of(np.float64) is DType.FLOAT64
+
+
+@pytest.mark.parametrize("table", ["MOVES", "STEPPING", "FUNCTIONS", "ABSOLUTE", "TERMS", "SHAKEN"])
+def test_what_is_known_of_rounding_is_known_of_operators(table: str) -> None:
+    """A name that no operator has would leave one to count as one arithmetic operation."""
+    named = set(getattr(terms, table))
+    assert named and named <= {name for _, name in KERNELS} | {"Constant", "Scan", "Loop", "If"}
