@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from .function import Argument, Array, Function, describe, fixed_operands, gener
 from .operators import refusal, type_refusal
 from .tensors import Decline
 
+if TYPE_CHECKING:
+    from .halves import Widened
+
 log = logging.getLogger(__name__)
 
 _MOST_SHAPES = 1000
@@ -35,7 +38,7 @@ Key = tuple[Argument | None, ...]
 __all__ = ["CompiledLoop", "compile_loop"]
 
 
-def compile_loop(node: Node) -> CompiledLoop | None:
+def compile_loop(node: Node) -> CompiledLoop | WidenedLoop | None:
     """A compiled form of a canonical Loop with everything inside it, or None where there is none.
 
     Cheap: nothing is compiled and Numba isn't imported before the first call.
@@ -44,14 +47,26 @@ def compile_loop(node: Node) -> CompiledLoop | None:
         return None
     why = type_refusal(node)
     if why is not None:
-        log.debug("%r is not compiled: %s", node, why)
-        return None
-    if refusal(node) is not None:
-        from .legal import legal  # with all decompositions, which few loops need
+        from .halves import in_float32
 
-        made = legal(node)
-        return None if made is None else CompiledLoop(*made)
-    return CompiledLoop(node)
+        widened = in_float32(node)
+        why = why if widened is None else type_refusal(widened.node)
+        if widened is None or why is not None:
+            log.debug("%r is not compiled: %s", node, why)
+            return None
+        loop = _of_code(widened.node)
+        return None if loop is None else WidenedLoop(loop, widened)
+    return _of_code(node)
+
+
+def _of_code(node: Node) -> CompiledLoop | None:
+    """A loop of types that have code."""
+    if refusal(node) is None:
+        return CompiledLoop(node)
+    from .legal import legal  # with all decompositions, which few loops need
+
+    made = legal(node)
+    return None if made is None else CompiledLoop(*made)
 
 
 class CompiledLoop:
@@ -158,3 +173,26 @@ class CompiledLoop:
             self.reason = f"{type(error).__name__}: {error}"
             log.warning("%r is left to the NumPy tier: %s", self.node, self.reason)
         return None
+
+
+class WidenedLoop:
+    """A loop of float16 or bfloat16 that is compiled in float32, see `halves` and `CompiledLoop`."""
+
+    def __init__(self, loop: CompiledLoop, widened: Widened) -> None:
+        self.loop = loop
+        self._widened = widened
+
+    def __call__(self, inputs: Sequence[Array | None]) -> list[Array] | None:
+        given = self._widened.given(inputs)
+        found = None if given is None else self.loop(given)
+        return None if found is None else self._widened.made(found)
+
+    def is_ready(self, inputs: Sequence[Array | None]) -> bool:
+        """See `CompiledLoop.is_ready`."""
+        given = self._widened.given(inputs)
+        return given is not None and self.loop.is_ready(given)
+
+    @property
+    def reason(self) -> str:
+        """Why the last call was declined, else ""."""
+        return self.loop.reason

@@ -50,7 +50,7 @@ def type_refusal(node: Node) -> str | None:
 
 def has_code(node: Node) -> bool:
     """Whether an operator can be compiled, on types that can."""
-    return node.domain in ("", "ai.onnx") and node.op_type in OPERATORS
+    return node.domain in ("", "ai.onnx", DOMAIN) and node.op_type in OPERATORS
 
 
 def _graphs(node: Node) -> Iterator[Graph]:

@@ -97,6 +97,8 @@ ROWS: dict[str, Row] = {
     "Tanh": Row("math.tanh({0})", single="tanh32({0})"),
     "Sigmoid": Row("{one} / ({one} + math.exp(-{0}))", single="sigmoid32({0})"),
     "Erf": Row("math.erf({0})", single="np.float32(math.erf(np.float64({0})))"),
+    "RoundToFloat16": Row(single="to_float16({0})"),
+    "RoundToBfloat16": Row(single="to_bfloat16({0})"),
     "Relu": Row("larger({0}, {zero})", "larger({0}, {zero})", unsigned="{0}"),
     **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Sin", "Cos", "Tan", "Sinh", "Cosh")},
     **{name: Row(f"math.{name.lower()}({{0}})") for name in ("Asin", "Acos", "Atan", "Asinh", "Acosh", "Atanh")},

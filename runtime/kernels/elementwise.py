@@ -156,7 +156,7 @@ TABLE: dict[str, Kernel] = {
     "BitwiseXor": binary(np.bitwise_xor),
     "BitShift": shift,
     # any number of tensors
-    "Sum": variadic(np.add),
+    "Sum": in_float32(variadic(np.add)),
     "Max": variadic(np.maximum),
     "Min": variadic(np.minimum),
     "Mean": mean,
