@@ -8,7 +8,21 @@ from .emitter import Emitter, element_of
 from .reduction import calculated, number
 from .scalar import apply
 from .shapes import regrouped, transposed
-from .tensors import FLOATS, SMALL, Atom, Decline, Dim, Small, Stored, Tensor, fixed, fixed_size, literal, row_major
+from .tensors import (
+    FLOATS,
+    SMALL,
+    Atom,
+    Decline,
+    Dim,
+    Lazy,
+    Small,
+    Stored,
+    Tensor,
+    fixed,
+    fixed_size,
+    literal,
+    row_major,
+)
 
 _ROWS, _COLUMNS = 12, 32
 """From so many on copying both matrices pays."""
@@ -26,13 +40,22 @@ def product(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
     outer = fixed_size((m, n))
     if isinstance(k, int) and outer is not None and outer <= SMALL and outer * k <= _UNROLLED and k:
         return Small(a.kind, fixed((m, n)), tuple(_element(em, a, b, at, k) for at in row_major(fixed((m, n)))))
-    left, right = em.stored(a), em.stored(b)
+    left, flipped = em.stored(a), _flipped(em, m, b)
+    right = em.stored(b) if flipped is None else flipped
     result = em.buffer(a.kind, (m, n))
-    if right.kind in FLOATS and _is_packed(em, m, right):
+    if flipped is None and right.kind in FLOATS and _is_packed(em, m, right):
         em.block.line(f"multiply_packed({left.name}, {right.name}, {_packed(em, right)}, {result.name})")
     else:
-        em.block.line(f"{_helper(a.kind, m, n)}({left.name}, {right.name}, {result.name})")
+        helper = _helper(a.kind, m, n) if flipped is None else "multiply_row_flipped"
+        em.block.line(f"{helper}({left.name}, {right.name}, {result.name})")
     return em.scalarized(result)
+
+
+def _flipped(em: Emitter, m: Dim, b: Tensor) -> Stored | None:
+    """What the right one of two matrices is transposed of, where one row on the left spares it from being copied."""
+    if m != 1 or b.kind not in FLOATS or not isinstance(b, Lazy) or b.flipped is None or em.known(b) is not None:
+        return None
+    return em.stored(b.flipped)
 
 
 def _is_packed(em: Emitter, m: Dim, b: Stored) -> bool:
@@ -84,14 +107,16 @@ def batched(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
     """The product of matrices in the last two axes; the axes before them are broadcast."""
     em.same(a.dims[-1], b.dims[-2])
     batch = em.broadcast([a.dims[:-2], b.dims[:-2]])
-    left, right = em.stored(a), em.stored(b)
+    left, flipped = em.stored(a), _flipped(em, a.dims[-2], b)
+    right = em.stored(b) if flipped is None else flipped
+    helper = _helper(a.kind, a.dims[-2], b.dims[-1]) if flipped is None else "multiply_row_flipped"
     result = em.buffer(a.kind, (*batch, a.dims[-2], b.dims[-1]))
     with em.nest(batch) as at:
         parts = [
             element_of(array.name)(narrowed(array.dims[:-2], batch, at)) if len(array.dims) > 2 else array.name
             for array in (left, right, result)
         ]
-        em.block.line(f"{_helper(a.kind, a.dims[-2], b.dims[-1])}({', '.join(parts)})")
+        em.block.line(f"{helper}({', '.join(parts)})")
     return em.scalarized(result)
 
 

@@ -221,6 +221,13 @@ def multiply_column(a, b, out):
 
 
 @kernel
+def multiply_row_flipped(a, b, out):
+    """out = a @ b.T for an `a` of one row."""
+    for j in range(b.shape[0]):
+        out[0, j] = _dot(a[0], b[j])
+
+
+@kernel
 def convolve(x, w, stride_h, stride_w, dilation_h, dilation_w, out):
     """out = x (N, C, H, W), padded already, under the filters w (M, C / groups, KH, KW), as products of matrices.
 

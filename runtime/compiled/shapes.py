@@ -165,7 +165,11 @@ def transposed(em: Emitter, tensor: Tensor, order: Sequence[int]) -> Tensor:
         name = em.name("t")
         em.at(tensor.level).line(f"{name} = flipped({tensor.name})")
         return em.scalarized(Stored(tensor.kind, dims, name, tensor.level))
-    return em.view(tensor, dims, lambda at: tuple(at[where[axis]] for axis in range(len(order))))
+    found = em.view(tensor, dims, lambda at: tuple(at[where[axis]] for axis in range(len(order))))
+    rank = len(order)
+    if isinstance(found, Lazy) and list(order) == [*range(rank - 2), rank - 1, rank - 2]:
+        found.flipped = tensor
+    return found
 
 
 def transpose(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:

@@ -104,7 +104,7 @@ class Lazy:
 
     `pointwise`: the lazy sources whose element at the same index is read. `view`: an element costs
     nothing but its address. `alias`: code that gives the whole tensor without copying. `weight`: how
-    many operators an element takes.
+    many operators an element takes. `flipped`: of which it is a view with the last two axes exchanged.
     """
 
     kind: str
@@ -114,6 +114,7 @@ class Lazy:
     view: bool = False
     alias: str | None = None
     weight: int = field(default=1)
+    flipped: Tensor | None = None
 
 
 Tensor = Small | Stored | Lazy

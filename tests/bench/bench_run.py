@@ -32,20 +32,23 @@ from bench.bench_executor import _benches
 _SECONDS = 0.4  # of measuring for each side of a row
 _WARM_UP = 3.0  # seconds at most, of two calls or more
 _OPTIONS: Any = {"check": True, "capture_output": True, "text": True, "cwd": Path(__file__).parents[1]}
+_SAMPLES = Path(__file__).parents[2] / "samples"
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A model as ONNX text, its inputs, and how many times as fast as ONNX Runtime it should be."""
+    """A model as ONNX text (or its file), its inputs, and how many times as fast as ONNX Runtime it should be."""
 
     name: str
-    text: str
+    text: str | Path
     inputs: Arrays
     wanted: float
     opset: int = 18
 
     def model(self) -> onnx.ModelProto:
+        if isinstance(self.text, Path):
+            return onnx.load(self.text)
         return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {self.opset}]>\n{self.text}')
 
 
@@ -73,6 +76,25 @@ RNN = """g (float[T, B, H] xs, float[B, H] h0, float[H, H] w, float[H, H] r) => 
 CUMSUM = """g (float[64] s0, float[T, 64] xs) => (float[64] s, float[T, 64] all) {
   s, all = Scan <num_scan_inputs = 1, scan_input_directions = [1], scan_output_directions = [1],
     body = b (float[64] p, float[64] x) => (float[64] q, float[64] o) { q = Add (p, x) o = Identity (q) }> (s0, xs) }"""
+
+_HALVES = """g (int64 n, float16[4, 64] x, float16[4, 64] k) => (float16[4, 64] y) {
+  y = Loop (n, , x) <body = b (int64 i, bool c, float16[4, 64] v) => (bool go, float16[4, 64] w) {
+    go = Identity (c) a = Mul (v, k) t = Tanh (a) w = Add (t, v) }> }"""
+_DECODING = """g (int64 n, float[1, 64] x, float[4, P, 16] keys, float[4, P, 16] values,
+   float[64, 64] wq, float[64, 64] wk, float[64, 64] wv, float[64, 64] wo)
+   => (float[1, 64] y, float[4, T, 16] all_keys, float[4, T, 16] all_values) {
+  y, all_keys, all_values = Loop (n, , x, keys, values) <
+    body = b (int64 i, bool c, float[1, 64] h, float[4, t, 16] seen_k, float[4, t, 16] seen_v)
+      => (bool go, float[1, 64] after, float[4, u, 16] k, float[4, u, 16] v) {
+      go = Identity (c)
+      heads = Constant <value_ints = [4, 1, 16]> () flat = Constant <value_ints = [1, 64]> ()
+      scale = Constant <value_float = 0.25> ()
+      hq = MatMul (h, wq) hk = MatMul (h, wk) hv = MatMul (h, wv)
+      q = Reshape (hq, heads) nk = Reshape (hk, heads) nv = Reshape (hv, heads)
+      k = Concat <axis = 1> (seen_k, nk) v = Concat <axis = 1> (seen_v, nv)
+      kt = Transpose <perm = [0, 2, 1]> (k) s = MatMul (q, kt) scaled = Mul (s, scale)
+      p = Softmax <axis = -1> (scaled) a = MatMul (p, v) joined = Reshape (a, flat)
+      o = MatMul (joined, wo) after = Tanh (o) }> }"""
 
 
 def _rnn(steps: int, batch: int, size: int) -> tuple[str, Arrays]:
@@ -108,6 +130,17 @@ def rows() -> Iterator[Row]:
     steps = """s = Constant <value_float = 0.01> () z = Constant <value = uint8 {128}> ()
       q = QuantizeLinear (v, s, z) d = DequantizeLinear (q, s, z) w = Neg (d)"""
     yield Row("(De)QuantizeLinear in a body", _state("4, 64", steps), n | {"x": _floats(4, 64)}, 1)
+    yield Row("float16 in a body", _HALVES, n | {name: _floats(4, 64).astype(np.float16) for name in "xk"}, 1)
+    weights = {f"w{name}": _floats(64, 64) for name in "qkvo"}
+    for tokens in (64, 512):
+        empty = {name: np.zeros((4, 0, 16), np.float32) for name in ("keys", "values")}
+        given = {"n": np.array(tokens), "x": _floats(1, 64), **empty, **weights}
+        yield Row(f"decoding, {tokens} tokens", _DECODING, given, 1.5)
+    random = np.random.default_rng(0)
+    corners = random.uniform(0, 100, (1000, 2))
+    boxes = np.concatenate([corners, corners + random.uniform(1, 21, (1000, 2))], 1).astype(np.float32)
+    given = {"boxes": boxes, "scores": random.random(1000, np.float32), "threshold": np.array(0.5, np.float32)}
+    yield Row("greedy NMS, 1000 boxes", _SAMPLES / "greedy_nms.onnx", given, 10)
 
 
 def least(calls: list[Callable[[], object]]) -> list[float]:

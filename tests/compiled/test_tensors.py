@@ -508,3 +508,27 @@ def test_one_element_of_an_axis_of_unknown_size_is_stretched(start: int, end: in
         same(found, np.stack([one + y_given] * 2))
     else:
         assert found is None
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("batch", [(), (2,), (2, 1)])
+@pytest.mark.parametrize("kind", ["float32", "float64", "int32"])
+def test_products_by_a_transposed_matrix(rows: int, batch: tuple[int, ...], kind: str) -> None:
+    """One row of floats is multiplied by the matrix as it lies, whatever grows it in the loop."""
+    random = np.random.default_rng(rows)
+    x, y = (random.integers(-9, 9, (*batch, size, 20)).astype(kind) for size in (rows, 3))
+    b = Body()
+    row, state = b.input(), b.input()
+    longer = b.Concat(state, row, axis=-2)
+    rank = len(batch) + 2
+    turned = b.Transpose(longer, perm=[*range(rank - 2), rank - 1, rank - 2])
+    total = b.ReduceSum(b.MatMul(row, turned), keepdims=0)
+    types = [tensor(kind, *x.shape), tensor(kind, *batch, "N", 20)]
+    node = loop((Captured(), Carried(), Stacked()), b.give(longer, total), [INT, None, *types])
+    run = compiled(node)
+    assert ("multiply_row_flipped(" in (run.source([i64(3), None, x, y]) or "")) is (rows == 1 and kind != "int32")
+    wanted, totals = y, []
+    for _ in range(3):
+        wanted = np.concatenate([wanted, x], axis=-2)
+        totals.append((x @ np.swapaxes(wanted, -1, -2)).sum(dtype=kind))
+    same(run([i64(3), None, x, y]), wanted, np.array(totals, kind))
