@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from ..passes.errors import BackedgeError, InvalidModel, NotLegal, Unsupported
+from ..passes.errors import BackedgeError, Endless, InvalidModel, NotLegal, Unsupported
 from ..passes.exit_codes import ExitCode
 
 
@@ -54,7 +54,8 @@ def ending(error: BaseException) -> Ending:
             texts = tuple(_one_line(str(one)) for one in error.refusals)
             return Ending(error.exit_code, "unsupported", error.summary, refusals=texts)
         case BackedgeError():
-            kind = {InvalidModel: "invalid", Unsupported: "unsupported"}.get(type(error), "failed")
+            kinds = {InvalidModel: "invalid", Endless: "invalid", Unsupported: "unsupported"}
+            kind = kinds.get(type(error), "failed")
             return Ending(error.exit_code, kind, _one_line(str(error)))
         case MemoryError():
             return Ending(ExitCode.UNUSABLE, "failed", "out of memory")

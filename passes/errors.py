@@ -19,6 +19,10 @@ class InvalidModel(BackedgeError):
     exit_code: int = ExitCode.UNUSABLE
 
 
+class Endless(InvalidModel):
+    """A run has come to a loop that nothing ends. Exit code 2."""
+
+
 class Unsupported(BackedgeError):
     """The target can't express this; nothing is written. Exit code 3.
 

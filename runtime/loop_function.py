@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..passes.errors import InvalidModel
+from ..passes.errors import Endless, InvalidModel
 from ..passes.graph import Graph, Value
 from ..passes.hub import HUB
 from ..passes.loop import Captured, Carried, Condition, Iteration, Slot, Stacked
@@ -93,7 +93,7 @@ def loop(
     condition = first_condition(cond)
     most = min((count for count in (trip_count(M, "M"), trip_count(limit, "limit")) if count is not None), default=None)
     if most is None and condition is None:
-        raise InvalidModel("nothing ends this loop: it has neither a trip count nor a condition, and no limit is set")
+        raise Endless("nothing ends this loop: it has neither a trip count nor a condition, and no limit is set")
     outer = dict(captured or {})
     if callable(body):
         results = _call(body, most, condition, values, outer, scan_outputs)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..passes.errors import InvalidModel
+from ..passes.errors import Endless, InvalidModel
 from ..passes.graph import Node, Value
 from ..passes.loop import Captured, Carried, Condition, Iteration, Loop, Sliced, SlotIndices, Stacked, part_range
 from ..passes.types import Dim, merge_dims
@@ -38,7 +38,7 @@ class LoopCall:
         slices = [_Slices(indices, inputs[indices.operand]) for indices in self.sliced]
         most = self._most_passes(inputs, slices)
         if most is None and not self.condition:
-            raise InvalidModel(f"{self.node}: nothing ends this loop")
+            raise Endless(f"{self.node}: nothing ends this loop")
         each = self.code.work_of(*([inputs[slot.operand] for slot in slots] for slots in (self.carried, self.captured)))
         begins = inputs[1] is None or bool(scalar(inputs[1]))
         certain = 0 if self.ends_early or most is None or not begins else most * each

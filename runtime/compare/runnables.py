@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...passes.errors import Unsupported
+from ...passes.errors import Endless, Unsupported
 from ..oracles import Batch, Outcome, Values, one_line, stream_file
 
 Run = Callable[[Iterable[Batch]], Iterable[Outcome]]
@@ -103,6 +103,8 @@ def _attempt(call: Callable[[Batch], Mapping[str, Values]], batch: Batch, timeou
         return Outcome(error=f"no answer within {timeout:g} s", seconds=timeout, stage="timeout")
     except Unsupported as error:
         return Outcome(error=one_line(str(error)), stage="load")
+    except Endless as error:
+        return Outcome(error=str(error), stage="timeout")
     except MemoryError:
         return Outcome(error="out of memory", fault="out of memory", stage="run")
     except Exception as error:

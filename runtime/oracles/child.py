@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from ...passes.errors import Unsupported
+from ...passes.errors import Endless, Unsupported
 from .outcome import one_line
 from .transport import read_values, write_values
 
@@ -81,7 +81,8 @@ def serve(module: str) -> None:
             seconds = time.perf_counter() - start
             write_values(directory / f"out.{k}", outputs)
         except Exception as error:
-            answer(error=_describe(error), unsupported=isinstance(error, Unsupported))
+            stage = "load" if isinstance(error, Unsupported) else "timeout" if isinstance(error, Endless) else "run"
+            answer(error=_describe(error), stage=stage)
         else:
             answer(error="", seconds=seconds, fault=fault)
 

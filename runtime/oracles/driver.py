@@ -173,8 +173,7 @@ class _Runner:
             answer = self._ask(k)
             if answer["error"]:
                 self._has_failed = True
-                stage = "load" if answer["unsupported"] else "run"
-                return Outcome(error=answer["error"], stage=stage, note=self._note)
+                return Outcome(error=answer["error"], stage=answer["stage"], note=self._note)
             outputs, seconds = read_values(out), answer["seconds"]
             return Outcome(outputs, "", seconds, answer["fault"], coarse=self._coarse, note=self._note)
         except Timeout:

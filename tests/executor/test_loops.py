@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backedge.passes.errors import InvalidModel
+from backedge.passes.errors import Endless, InvalidModel
 from backedge.passes.graph import Graph, Node, Value
 from backedge.passes.loop import DOMAIN, Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, slot_indices
 from backedge.passes.types import TensorType, tensor
@@ -165,7 +165,7 @@ def test_no_pass_of_an_unknown_type() -> None:
 def test_loops_without_an_end() -> None:
     loop = LoopGraph([Carried()], plus_one)
     loop.graph.set_input(loop.node, 0, None)
-    with pytest.raises(InvalidModel, match="nothing ends"):
+    with pytest.raises(Endless, match="nothing ends"):
         loop.run(1)
 
 

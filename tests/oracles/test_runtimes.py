@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
+from backedge.convert.asked import executor_on
 from backedge.passes.errors import InvalidModel
 from backedge.runtime.oracles import run_file, state_output_name, stream_file
 from backedge.runtime.oracles.driver import drive
@@ -442,3 +443,17 @@ def test_openvino_wrong_kinds_of_input(tmp_path):
     found = run_file("openvino", path, [{"M": np.array(1), "x": [x]}, {"M": np.array(1.0), "x": x}])
     assert "no sequences" in found[0].error
     assert found[1].error == "the model wants int64, not float64"
+
+
+def test_a_loop_that_nothing_ends_is_no_error_of_the_run(tmp_path: Path) -> None:
+    """Our executor sees it without running: as if it hadn't ended in time, and others aren't asked what they make of it."""
+    text = """<ir_version: 10, opset_import: ["" : 21]> g (bool p, float x) => (float y) {
+      y = If (p) <then_branch = t () => (float a) {
+                    a = Loop (, , x) <body = b (int64 i, bool c, float v) => (bool d, float w) {
+                      d = Identity (c) w = Add (v, v) }> },
+                  else_branch = e () => (float n) { n = Neg (x) }> }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    feeds = [{"p": np.array(p), "x": np.array(2, np.float32)} for p in (True, False, True, True, True, True, False)]
+    found = list(executor_on(tmp_path / "m.onnx", None, 60.0)(feeds))
+    assert [one.stage for one in found] == ["timeout", "", *["timeout"] * 4, ""]
+    assert found[-1].outputs is not None and found[-1].outputs["y"] == -2
