@@ -446,7 +446,7 @@ def test_openvino_wrong_kinds_of_input(tmp_path):
 
 
 def test_a_loop_that_nothing_ends_is_no_error_of_the_run(tmp_path: Path) -> None:
-    """Our executor sees it without running: as if it hadn't ended in time, and others aren't asked what they make of it."""
+    """Our executor sees it without running: as if it hadn't ended in time."""
     text = """<ir_version: 10, opset_import: ["" : 21]> g (bool p, float x) => (float y) {
       y = If (p) <then_branch = t () => (float a) {
                     a = Loop (, , x) <body = b (int64 i, bool c, float v) => (bool d, float w) {
