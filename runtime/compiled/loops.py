@@ -27,6 +27,7 @@ from .tensors import (
     Atom,
     Decline,
     Dim,
+    Dims,
     Lazy,
     Small,
     Stored,
@@ -36,6 +37,7 @@ from .tensors import (
 )
 
 _ENDLESS = 2**63 - 1
+_MOST_WIDENED = 4  # so many times as long: the gates of an LSTM
 
 
 class SizesChange(Exception):
@@ -59,6 +61,14 @@ def write_loop(writer: Writer, node: Node, inputs: Sequence[Tensor | None]) -> l
         except SizesChange as found:
             em.rewind(mark)
             varying |= found.axes
+
+
+def _is_narrow(dims: Dims) -> bool:
+    """Whether a matrix makes rows that aren't much longer than those that it multiplies."""
+    if len(dims) != 2:
+        return False
+    before, after = dims
+    return isinstance(before, int) and isinstance(after, int) and after <= _MOST_WIDENED * before
 
 
 @dataclass
@@ -172,7 +182,8 @@ class LoopWriter:
 
     def _hoist_products(self) -> None:
         """Products of a sequence's elements by a matrix that stays the same: one product of all of them before the
-        loop, where each pass that it is for is made."""
+        loop, where it is certain that all passes are made, and the products don't take much more room than the sequence.
+        """
         if self.loop.condition is not None or self.loop.trip is not None:
             return
         for entry in self.loop.of(Sliced):
@@ -186,7 +197,7 @@ class LoopWriter:
                 if other is None or (other not in self.environment and other.data is None):
                     continue
                 matrix = self.writer.look_up(self.body, self.environment, other)
-                if len(matrix.dims) == 2 and matrix.kind == sequence.kind != "bool":
+                if matrix.kind == sequence.kind != "bool" and _is_narrow(matrix.dims):
                     self.products.append((entry, user.outputs[0], of_elements(self.em, sequence, matrix)))
 
     def _enter_carried(self) -> None:

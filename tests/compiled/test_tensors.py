@@ -429,6 +429,20 @@ def test_products_of_a_sequence_are_made_before_the_loop(
         same(run([None, None, xs, w]), np.negative(seen @ w), -seen)
 
 
+def test_products_of_a_sequence_that_take_much_room_stay() -> None:
+    """A column by a row: each element becomes a matrix."""
+    b = Body()
+    node = loop(
+        (Sliced(), Captured(), Stacked()),
+        b.give(b.ReduceSum(b.MatMul(b.input(), b.input()), keepdims=0)),
+        [None, None, tensor("float32", "T", 9, 1), tensor("float32", 1, 100)],
+    )
+    run = compiled(node)
+    xs, w = np.ones((4, 9, 1), np.float32), np.ones((1, 100), np.float32)
+    assert "multiply" in (run.source([None, None, xs, w]) or "").partition("for i1 in range(")[2]
+    same(run([None, None, xs, w]), np.full(4, 900, np.float32))
+
+
 def test_products_of_a_sequence_stay_where_the_loop_may_not_need_all() -> None:
     b = Body()
     x, matrix = b.input(), b.input()
