@@ -181,9 +181,8 @@ class LoopWriter:
                 self.writer.bind(self.body, self.environment, value, self.em.ready(tensor))
 
     def _hoist_products(self) -> None:
-        """Products of a sequence's elements by a matrix that stays the same: one product of all of them before the
-        loop, where it is certain that all passes are made, and the products don't take much more room than the sequence.
-        """
+        """Products of a sequence's elements by a matrix that stays the same: one product of all before the loop, where
+        all passes are made for certain, and the products don't take much more room than the sequence."""
         if self.loop.condition is not None or self.loop.trip is not None:
             return
         for entry in self.loop.of(Sliced):
