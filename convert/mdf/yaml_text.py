@@ -30,6 +30,7 @@ _FOREIGN = {
     "value": "a default value",
     "binary": "bytes, which only BSON supports",
 }
+_DEEPER = "exceeded maximum nesting depth"  # a limit of newer libyaml's own, beyond ours
 _USUAL_NUMBER = re.compile(r"(-?(?:0|[1-9][0-9]{0,17}))|-?[0-9]+\.[0-9]*(?:e[-+][0-9]+)?")
 
 
@@ -52,6 +53,8 @@ def read(data: bytes) -> Plain:
         raise InvalidModel("its text isn't UTF-8") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if error.problem == _DEEPER:
+            raise InvalidModel(TOO_DEEP) from None
         raise InvalidModel(f"it isn't YAML, {_line(mark)}: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
         raise InvalidModel(f"it isn't YAML: {getattr(error, 'reason', error)}") from None
