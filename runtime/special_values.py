@@ -11,10 +11,10 @@ from .executor import Executor, never_compile
 from .oracles.ranges import exceeds_int32
 from .plan import Call
 
-Special = Literal["nan", "inf", "denormal", "huge", "long", "wide", "one"]
+Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "one"]
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
-float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; an integer beyond int32; one within
-int32 that float32 may not hold; a size of 1 among few integers."""
+float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
+within int32 that float32 may not hold; a size of 1 among few integers."""
 
 _HUGE = 2.0**31
 _WIDE = 2**24
@@ -70,5 +70,6 @@ def _special(operand: Any) -> set[Special]:
             "inf": np.isinf(size),
             "denormal": (size > 0) & (size < np.finfo(operand.dtype).tiny),
             "huge": (size >= _HUGE) & np.isfinite(size),
+            "-0": (size == 0) & np.signbit(operand),
         }
     return {kind for kind, where in tests.items() if where.any()}
