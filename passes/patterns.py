@@ -10,8 +10,7 @@
 
 The parameters of the first function stand for any values, numbers in it for constants of one element that are as large
 (within a few units of float32's last place), attributes for attributes of that value; those that it doesn't name may be
-any. Operands of commutative operators
-(`core.CORE`) match in either order. The second function builds hub operators.
+any. Operands of commutative operators (`core.CORE`) match in either order. The second function builds hub operators.
 """
 
 from __future__ import annotations

@@ -22,7 +22,6 @@ ROUNDING = {DType.FLOAT16: "RoundToFloat16", DType.BFLOAT16: "RoundToBfloat16"}
 
 _ELEMENT_TYPES = ("dtype", "output_dtype", "precision")  # attributes that may ask for a narrower type
 _CASTS = ("Cast", "CastLike")
-_EXACT_IN_FLOAT32 = frozenset((DType.BOOL, DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.FLOAT32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,8 @@ def _is_exact(node: Node, narrow: Mapping[Value, DType]) -> bool:
     if node.op_type not in _CASTS or node.outputs[0] not in narrow:
         return True
     (given, *_) = node.inputs
-    return given is not None and (given in narrow or _dtype(given) in _EXACT_IN_FLOAT32)
+    dtype = None if given is None else _dtype(given)
+    return dtype is not None and DType.FLOAT32.holds(dtype)
 
 
 def _round(graph: Graph, node: Node, narrow: Mapping[Value, DType]) -> None:

@@ -40,22 +40,22 @@ def product(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
     outer = fixed_size((m, n))
     if isinstance(k, int) and outer is not None and outer <= SMALL and outer * k <= _UNROLLED and k:
         return Small(a.kind, fixed((m, n)), tuple(_element(em, a, b, at, k) for at in row_major(fixed((m, n)))))
-    left, flipped = em.stored(a), _flipped(em, m, b)
-    right = em.stored(b) if flipped is None else flipped
+    left, right, helper = _factors(em, a, b)
     result = em.buffer(a.kind, (m, n))
-    if flipped is None and right.kind in FLOATS and _is_packed(em, m, right):
+    if right.kind in FLOATS and _is_packed(em, m, right):
         em.block.line(f"multiply_packed({left.name}, {right.name}, {_packed(em, right)}, {result.name})")
     else:
-        helper = _helper(a.kind, m, n) if flipped is None else "multiply_row_flipped"
         em.block.line(f"{helper}({left.name}, {right.name}, {result.name})")
     return em.scalarized(result)
 
 
-def _flipped(em: Emitter, m: Dim, b: Tensor) -> Stored | None:
-    """What the right one of two matrices is transposed of, where one row on the left spares it from being copied."""
-    if m != 1 or b.kind not in FLOATS or not isinstance(b, Lazy) or b.flipped is None or em.known(b) is not None:
-        return None
-    return em.stored(b.flipped)
+def _factors(em: Emitter, a: Tensor, b: Tensor) -> tuple[Stored, Stored, str]:
+    """Two matrices (or stacks of them) as arrays, and what multiplies them; a transposed matrix as it lies in memory
+    where one row on the left spares it from being copied."""
+    left, m = em.stored(a), a.dims[-2]
+    if m == 1 and b.kind in FLOATS and isinstance(b, Lazy) and b.flipped is not None and em.known(b) is None:
+        return left, em.stored(b.flipped), "multiply_row_flipped"
+    return left, em.stored(b), _helper(a.kind, m, b.dims[-1])
 
 
 def _is_packed(em: Emitter, m: Dim, b: Stored) -> bool:
@@ -107,9 +107,7 @@ def batched(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
     """The product of matrices in the last two axes; the axes before them are broadcast."""
     em.same(a.dims[-1], b.dims[-2])
     batch = em.broadcast([a.dims[:-2], b.dims[:-2]])
-    left, flipped = em.stored(a), _flipped(em, a.dims[-2], b)
-    right = em.stored(b) if flipped is None else flipped
-    helper = _helper(a.kind, a.dims[-2], b.dims[-1]) if flipped is None else "multiply_row_flipped"
+    left, right, helper = _factors(em, a, b)
     result = em.buffer(a.kind, (*batch, a.dims[-2], b.dims[-1]))
     with em.nest(batch) as at:
         parts = [
