@@ -74,6 +74,12 @@ def axis_of(node: Node, axis: int, rank: int) -> int:
     return axis % max(rank, 1)
 
 
+def default_bounds(dtype: DType) -> tuple[float | None, float | None]:
+    """What stands for the lower and the upper bound where a Clip leaves them out (from version 11 on): the least and
+    the largest finite number, so that infinity is cut off. None for integers, which have no other numbers."""
+    return dtype.finite_limits if dtype.is_float else (None, None)
+
+
 def flag(node: Node, name: str, default: int = 0) -> bool:
     """An ONNX attribute that is 0 or 1."""
     return bool(node.attributes.get(name, default))

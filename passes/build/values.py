@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InvalidModel
-from ..graph import Value
+from ..graph import Node, Value
 from ..infer import constant_array
-from ..preconditions import size_of_axis
+from ..preconditions import default_bounds, dtype_of, input_of, size_of_axis
 from ..protos import enum_of
 from ..rewrite import Builder
 from ..tensor import TensorData
@@ -57,6 +57,19 @@ def constant_like(op: Builder, number: Any, like: Value, shape: Sequence[int] = 
     dtype = like.tensor.dtype or DType.FLOAT32
     with np.errstate(invalid="ignore"):  # of an operator for floats that a file feeds with integers
         return op.const(np.full(tuple(shape), number).astype(dtype.numpy), dtype)
+
+
+def clip_bounds(op: Builder, node: Node) -> list[Value | None]:
+    """The lower and the upper bound of a Clip (version 11 on), with those that `default_bounds` knows as constants.
+
+    Raises:
+        Unsupported: the element type isn't known.
+    """
+    dtype = dtype_of(node, input_of(node))
+    return [
+        op.const(default, dtype) if bound is None and default is not None else bound
+        for bound, default in zip((node.input(1), node.input(2)), default_bounds(dtype), strict=True)
+    ]
 
 
 def _changed(op: Builder, data: TensorData, change: Callable[[Array], Array]) -> Value:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..attributes import NodeAttributes
 from ..build import Expr
+from ..build.values import clip_bounds
 from ..constant_analysis import static_array
 from ..graph import Node, Value
 from ..preconditions import axis_of, dtype_of, rank_of, required
@@ -35,6 +36,15 @@ _FORMULAS: dict[str, Callable[..., Expr]] = {
     "Sqrt": lambda x: x**0.5,  # up to rounding; of -0.0 it is 0.0
     "Tan": lambda x: x.sin() / x.cos(),  # up to rounding
 }
+
+
+@rule("", "Clip")
+def limited(op: Builder, node: Node) -> Value:
+    """min(max(x, low), high)."""
+    made = required(node, 0)
+    low, high = clip_bounds(op, node)
+    made = made if low is None else op.Max(made, low)
+    return made if high is None else op.Min(made, high)
 
 
 @rule("", "Div")

@@ -26,6 +26,9 @@ from ..protos import (
 )
 from ..schemas import since_version
 
+_INEXACT = (("", "Clip"),)
+"""Whose body computes something else: Clip's hands infinity on where a bound is left out."""
+
 
 def body(node: Node, newest: bool = False) -> Graph | None:
     """The body of an operator at the node's version and with its attributes; None where it has none.
@@ -36,7 +39,7 @@ def body(node: Node, newest: bool = False) -> Graph | None:
     Args:
         newest: of bodies for several opsets the one for the newest, else that for the oldest.
     """
-    proto = _function(node, newest)
+    proto = None if node.op in _INEXACT else _function(node, newest)
     if proto is None or not proto.node:
         return None
     opsets = {entry.domain: entry.version for entry in proto.opset_import}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..build import Expr, expr, where
+from ..build.values import clip_bounds
+from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, required
@@ -170,32 +172,32 @@ def _integer_power(op: StepBuilder, node: Node, kind: DType) -> Value:
 
 
 def _clip_inputs(op: StepBuilder, node: Node) -> Made:
-    """Bounds became inputs of the input's type; version 6's defaults are float32's for every type."""
+    """Bounds became inputs of the input's type. Version 6's defaults are float32's for every type (which are infinite
+    in float16), later ones the type's own."""
     x = required(node, 0)
     inputs: list[Value | None] = [x]
-    limits = np.finfo(np.float32)
-    for name, default in (("min", limits.min), ("max", limits.max)):
-        value = attribute(node, name, default if x.tensor.dtype is _F64 else None)
+    for name, default in zip(("min", "max"), _F32.finite_limits, strict=True):
+        value = attribute(node, name, None if x.tensor.dtype is _F32 else default)
         with np.errstate(over="ignore"):
             inputs.append(None if value is None else op.const(np.asarray(value), dtype_of(node, x)))
     return changed(node, inputs=inputs, without=("min", "max"))
 
 
 def _clip_attributes(op: StepBuilder, node: Node) -> Made:
-    """Bounds that version 6 can't express, as numbers or by its defaults, are said by Max and Min."""
-    x, low, high = required(node, 0), node.input(1), node.input(2)
-    kind, values = dtype_of(node, x), {}
-    for index, name in enumerate(("min", "max"), start=1):
-        array = constant(node, index)
-        if array is not None and array.size == 1 and float(np.float32(array.item())) == float(array.item()):
-            values[name] = float(array.item())
-        elif node.input(index) is not None or kind is not _F32:
-            break
-    else:
-        return changed(node, inputs=[x], **values)
-    made = x if low is None else op.Max(x, low)
-    made = made if high is None else op.Min(made, high)
-    return changed(node, inputs=[x], op_type="Identity") if made is x else made
+    """Bounds that version 6 can't express as numbers are said by Max and Min; those that cross, too, which ONNX Runtime
+    refuses there."""
+    x = required(node, 0)
+    low, high = clip_bounds(op, node)
+    assert low is not None and high is not None
+    arrays = [static_array(low), static_array(high)]
+    numbers = [float(array.item()) for array in arrays if array is not None and array.size == 1]
+    with np.errstate(over="ignore"):
+        exact = len(numbers) == 2 and all(float(np.float32(one)) == one for one in numbers)
+    if exact and numbers[0] <= numbers[1]:
+        pairs = zip(numbers, _F32.finite_limits, strict=True)
+        least, most = (None if one == default else one for one, default in pairs)
+        return changed(node, inputs=[x], min=least, max=most)
+    return op.Min(op.Max(x, low), high)
 
 
 def _clip_integers(op: StepBuilder, node: Node) -> Made:
@@ -236,9 +238,10 @@ def _to_one_shape(op: StepBuilder, node: Node) -> Made:
         made = chained(op, "Add", values)
         count = op.const(len(values), dtype_of(node, made))
         return op.Div(made, count) if node.op_type == "Mean" else made
-    zeros = [as_type(op, op.Less(value, value), dtype_of(node, value)) for value in values]  # NaN or not
-    spread = chained(op, "Add", zeros)
-    return op.call(node.op_type, *[op.Sub(value, spread) for value in values])  # which keeps a -0
+    widest = sorted(values, key=lambda value: value.rank or 0, reverse=True)  # before version 7 the first one's shape
+    zeros = [as_type(op, op.Less(value, value), dtype_of(node, value)) for value in widest]  # NaN or not
+    spread = op.Neg(chained(op, "Add", zeros))
+    return op.call(node.op_type, *[op.Add(spread, value) for value in values])  # -0 keeps a -0
 
 
 # comparisons -------------------------------------------------------------------------------------

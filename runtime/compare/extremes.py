@@ -210,7 +210,8 @@ def _neighbours(number: float, dtype: DType) -> tuple[float, float]:
             one = np.array(number).astype(dtype.numpy)
         ends = np.array(np.inf).astype(dtype.numpy), np.array(-np.inf).astype(dtype.numpy)
         if dtype in (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16):
-            up, down = (float(np.nextafter(one, end)) for end in ends)
+            with np.errstate(over="ignore"):  # behind the largest number there is infinity
+                up, down = (float(np.nextafter(one, end)) for end in ends)
             if min(abs(up), abs(down)) >= float(ml_dtypes.finfo(dtype.numpy).smallest_normal):
                 return up, down
             return number + 1e-6, number - 1e-6  # of 0 they would be denormal, which isn't for here

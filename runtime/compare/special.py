@@ -63,7 +63,10 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("-0", "Unique", "tells slices apart by the sign of their zeros in one run and doesn't in another"),
         _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),
     ),
-    "reference": (_habit("nan inf", "RoiAlign", _BY_ZERO),),
+    "reference": (
+        _habit("nan inf", "RoiAlign", _BY_ZERO),
+        _habit("inf", "Clip", "hands infinity on where a bound is left out"),
+    ),
     "xla": (
         _habit("denormal", ANY, "takes denormal numbers for 0"),
         _habit("nan inf", "ConvTranspose", "multiplies them by the zeros that it puts between elements"),

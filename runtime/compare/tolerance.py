@@ -264,7 +264,8 @@ def _floor(size: Floats) -> float:
     nonzero = size[size > 0]
     if not nonzero.size:
         return 0.0
-    return min(float(nonzero.max()) * _FLOOR_SHARE, float(np.median(nonzero)))
+    with np.errstate(over="ignore"):  # the mean of the two in the middle, the largest numbers there are
+        return min(float(nonzero.max()) * _FLOOR_SHARE, float(np.median(nonzero)))
 
 
 def _text(value: Any) -> str:

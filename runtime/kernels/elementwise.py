@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ...passes.preconditions import default_bounds
+from ...passes.types import DType
 from .base import Array, Attributes, Kernel, between, in_float32, is_float, normal_axis, widened
 
 Binary = Callable[[Array, Array], Array]
+_BOUNDS = ("min", "max")
 
 
 def aligned(attrs: Attributes, a: Array, b: Array) -> Array:
@@ -106,11 +109,16 @@ def where(_: Attributes, condition: Array, a: Array, b: Array) -> Array:
 
 
 def clip(attrs: Attributes, x: Array, low: Array | None = None, high: Array | None = None) -> Array:
-    """Between `low` and `high` (attributes before version 11); `high` where `low` is above it."""
+    """Between `low` and `high` (attributes before version 11); `high` where `low` is above it.
+
+    Without a bound, infinity is cut off at what the declared type holds. onnx's reference leaves it as it is.
+    """
     if attrs.version < 11:
-        low = np.asarray(attrs.float("min"), x.dtype) if attrs.has("min") else None
-        high = np.asarray(attrs.float("max"), x.dtype) if attrs.has("max") else None
-    return between(x, None if low is None else low.reshape(()), None if high is None else high.reshape(()))
+        return between(x, *(np.asarray(attrs.float(name), x.dtype) if attrs.has(name) else None for name in _BOUNDS))
+    declared = attrs.node.inputs[0]
+    limits = default_bounds((declared and declared.tensor.dtype) or DType.of(x.dtype))
+    bounds = (limit if bound is None else bound.reshape(()) for bound, limit in zip((low, high), limits, strict=True))
+    return between(x, *(np.asarray(bound, x.dtype) if isinstance(bound, float) else bound for bound in bounds))
 
 
 def is_infinite(attrs: Attributes, x: Array) -> Array:

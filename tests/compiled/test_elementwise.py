@@ -39,6 +39,11 @@ def erf(x: Array) -> Array:
     return np.array([exact(v) for v in x.astype(np.float64)])
 
 
+def lowest(x: Array) -> Any:
+    """The least finite number of its type."""
+    return (np.finfo if x.dtype.kind == "f" else np.iinfo)(x.dtype).min
+
+
 def wide(function: Callable[..., Any]) -> Callable[[Array, Array, Array], Any]:
     """A formula in float64, rounded by the comparison."""
     return lambda x, y, c: function(x.astype(np.float64))
@@ -73,7 +78,7 @@ COMMON = [
     Row("Where", lambda b, x, y, c: b.Where(c, x, y), lambda x, y, c: np.where(c, x, y)),
     Row("Sum", lambda b, x, y, c: b.Sum(x, y, x), lambda x, y, c: (x + y) + x),
     Row("Clip", lambda b, x, y, c: b.Clip(x, b.CastLike(1, x), b.CastLike(3, x)), lambda x, y, c: np.clip(x, 1, 3)),
-    Row("Clip", lambda b, x, y, c: b.Clip(x, None, b.CastLike(3, x)), lambda x, y, c: np.minimum(x, x.dtype.type(3))),
+    Row("Clip", lambda b, x, y, c: b.Clip(x, None, b.CastLike(3, x)), lambda x, y, c: np.clip(x, lowest(x), 3)),
     one("Identity", lambda x: x),
     one("Relu", lambda x: np.maximum(x, x.dtype.type(0))),
 ]

@@ -22,6 +22,7 @@ from .lowered import Xla
 pytest.importorskip("jaxlib")
 
 NAN, INF = np.nan, np.inf
+MOST = float(np.finfo(np.float32).max)
 Make = Callable[..., Value | tuple[Value, ...]]
 
 
@@ -100,6 +101,11 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         lambda op, x: op.Clip(x, op.const(0.0), op.const(1.0)),
         (f32(NAN, -INF, INF),),
         f32(NAN, 0, 1),
+    ),
+    "infinity where a bound is left out": (
+        lambda op, x, h: (op.Clip(x), op.Clip(x, op.const(0.0)), op.Clip(x, None, op.const(0.0)), op.Clip(h)),
+        (f32(INF, -INF, NAN, 1), np.array([INF, -INF], np.float16)),
+        [f32(MOST, -MOST, NAN, 1), f32(MOST, 0, NAN, 1), f32(0, -MOST, NAN, 0), np.array([65504, -65504], np.float16)],
     ),
     "the larger of NaN": (lambda op, a, b: op.Max(a, b), (f32(NAN, 1, -0.0), f32(1, NAN, -1)), f32(NAN, NAN, -0.0)),
     "three to one shape": (

@@ -6,9 +6,11 @@ import math
 
 import ml_dtypes
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.passes.errors import InvalidModel
 from backedge.runtime.executor import ExecutionError
+from onnx import helper
 
 from kernels.one import f32, i64, run_op, same
 
@@ -94,6 +96,41 @@ def test_clip_bounds_cross() -> None:
     same(run_op("Clip", f32(-1, 0.5, 9, NAN), f32(2), f32(1)), f32(1, 1, 1, NAN))
     same(run_op("Clip", i8(-100, 100), None, i8(7)), i8(-100, 7))
     same(run_op("Clip", f32(-2, 7), version=6, min=-1.0, max=3.0), f32(-1, 3))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    "bounds", [(None, None), (0, None), (None, 0), (np.inf, None), (None, -np.inf), (-np.inf, np.inf)]
+)
+def test_clip_without_a_bound_cuts_infinity_off(kind: type, bounds: tuple[float | None, float | None]) -> None:
+    """As ONNX Runtime does (it has no Clip of bfloat16)."""
+    x = np.array([np.inf, -np.inf, np.nan, 1, -1], kind)
+    given = {
+        "x": x,
+        **{name: np.array(bound, kind) for name, bound in zip("ab", bounds, strict=True) if bound is not None},
+    }
+    named = [name if name in given else "" for name in "xab"]
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    infos = [helper.make_tensor_value_info(name, element, value.shape) for name, value in given.items()]
+    result = helper.make_tensor_value_info("y", element, x.shape)
+    graph = helper.make_graph([helper.make_node("Clip", named, ["y"])], "g", infos, [result])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    (wanted,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, given)
+    same(run_op("Clip", x, *(given.get(name) for name in "ab")), wanted)
+
+
+def test_clip_without_a_bound_of_bfloat16_and_integers() -> None:
+    brain = np.array([np.inf, -np.inf, np.nan, 2], ml_dtypes.bfloat16)
+    most = float(ml_dtypes.finfo(ml_dtypes.bfloat16).max)
+    same(run_op("Clip", brain), np.array([most, -most, np.nan, 2], ml_dtypes.bfloat16))
+    same(run_op("Clip", i8(-128, 127)), i8(-128, 127))
+
+
+def test_clip_of_version_6_has_the_limits_of_float32() -> None:
+    most = float(np.finfo(np.float32).max)
+    same(run_op("Clip", f32(np.inf, -np.inf), version=6), f32(most, -most))
+    same(run_op("Clip", np.array([np.inf, 1e300]), version=6), np.array([most, most]))
+    same(run_op("Clip", np.array([np.inf, 2], np.float16), version=6), np.array([np.inf, 2], np.float16))
 
 
 def test_mean_of_one_and_broadcast() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from backedge.convert import save
+from backedge.convert import convert, save
 from backedge.convert.onnx.read import read_model
 from backedge.runtime.oracles import Outcome, run_file
 from onnx import TensorProto, helper, numpy_helper
@@ -220,3 +220,18 @@ def test_defaults_and_values_that_are_handed_out_as_they_are(tmp_path: Path) -> 
     assert by_default.outputs is not None
     for name, array in {**arrays, "p": A}.items():
         assert np.asarray(by_default.outputs[name]).dtype == array.dtype
+
+
+@pytest.mark.parametrize("style", ["function", "stateful"])
+def test_infinity_is_cut_off_where_a_bound_is_left_out(style: str, tmp_path: Path) -> None:
+    model = parse_model("""
+        <ir_version: 8, opset_import: ["" : 15]>
+        g (float[3] x) => (float[3] a, float[3] b, float[3] c) <float zero = {0}> {
+          a = Clip (x) b = Clip (x, zero) c = Clip (x, , zero)
+        }
+    """)
+    onnx.save(model, tmp_path / "m.onnx")
+    convert(tmp_path / "m.onnx", tmp_path / "m.json", mdf_style=style, verify=0)
+    (outcome,) = run_file("mdf", tmp_path / "m.json", [{"x": np.array([np.inf, -np.inf, 1], np.float32)}])
+    most = np.finfo(np.float32).max
+    assert_gives(outcome, {"a": [most, -most, 1], "b": [most, 0, 1], "c": [0, -most, 0]})

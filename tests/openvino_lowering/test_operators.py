@@ -23,6 +23,7 @@ from .runner import Runner
 from .sweep import difference
 
 NAN, INF = np.nan, np.inf
+MOST = np.finfo(np.float32).max
 
 
 def graph_of(text: str, opset: int = 28) -> Graph:
@@ -250,6 +251,13 @@ ROWS = [
         '{ a = Clip (x, lo, one) b = Clip (x, "", two) c = Clip (x, two, one) }',
         [f32([-1, 0.5, 1.5, 9]), f32(0)],
         [f32([0, 0.5, 1, 1]), f32([-1, 0.5, 1.5, 2]), f32([1, 1, 1, 1])],
+    ),
+    Row(
+        "infinity is cut off where a bound is left out",
+        "g (float[3] x, float lo) => (float[3] a, float[3] b, float[3] c, float[3] d) <float zero = {0}> "
+        '{ a = Clip (x) b = Clip (x, zero) c = Clip (x, "", zero) d = Clip (x, lo) }',
+        [f32([INF, -INF, 2]), f32(-1)],
+        [f32([MOST, -MOST, 2]), f32([MOST, 0, 2]), f32([0, -MOST, 0]), f32([MOST, -1, 2])],
     ),
     Row(
         "slopes broadcast as in NumPy",

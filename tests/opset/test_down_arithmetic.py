@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.passes.errors import Unsupported
 
-from .harness import converted, down, operators, parse
+from .harness import checked, converted, down, operators, parse
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of infinities and NaN
 
@@ -176,6 +177,19 @@ def test_clip_with_bounds_that_no_attribute_says() -> None:
     assert down("(double[n] x) => (double[n] y) { y = Clip (x) }", 11, 9, np.array([-1e300]))[0].tolist() == [-1e300]
     text = "(float[n] x) => (float[n] y) <float a = {0}, float b = {6}> { y = Clip (x, a, b) }"
     assert operators(converted(parse(text, 11), 9)) == [("Clip", 6)]
+
+
+@pytest.mark.parametrize("bounds", ["", ", zero", ', "", zero', ", two, zero"])
+@pytest.mark.parametrize("version", [9, 7, 6])
+def test_clip_of_infinity(bounds: str, version: int) -> None:
+    """ONNX Runtime cuts it off at the type's largest number where a bound is left out, and at the upper bound where
+    bounds cross; at opset 6 it refuses attributes that do."""
+    for kind in ("float", "float16", "double"):
+        constants = f"<{kind} zero = {{0}}, {kind} two = {{2}}>"
+        text = f"({kind}[4] x) => ({kind}[4] y) {constants} {{ y = Clip (x{bounds}) }}"
+        x = np.array([np.inf, -np.inf, np.nan, 1], numpy_of(kind))
+        session = onnxruntime.InferenceSession(checked(parse(text, 13)).SerializeToString())
+        assert_same(down(text, 13, version, x)[0], session.run(None, {"x": x})[0])
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,12 @@ def test_clip_of_double_is_bound_by_float32s_limits() -> None:
     assert made.tolist() == [0, float(np.finfo(np.float32).max)]
 
 
+def test_clip_of_half_lets_infinity_through() -> None:
+    """float32's limits are infinite in float16; later versions have its own."""
+    x = np.array([np.inf, -np.inf, 1], np.float16)
+    assert up("(float16[3] x) => (float16[3] y) { y = Clip (x) }", 6, x)[0].tolist() == [np.inf, -np.inf, 1]
+
+
 def test_cast_to_a_spelled_type() -> None:
     (made,) = up('(float[2] x) => (int32[2] y) { y = Cast <to = "INT32"> (x) }', 1, f32(1.5, -2.5))
     assert made.dtype == np.int32

@@ -196,6 +196,17 @@ CASES = [
         {"activations": ["Relu"]},
     ),
     Case(
+        "rnn_relu_as_clip",
+        scan(
+            "zx = MatMul(x, w)\nzh = MatMul(h, r)\nz = Add(zx, zh)\n"
+            "h_next = Clip(z, zero, infinity)\ny = Identity(h_next)",
+            STATE,
+        ),
+        {"w": "I,H", "r": "H,H", "zero": np.array(0, np.float32), "infinity": np.array(np.inf, np.float32)},
+        "RNN",
+        {"activations": ["Relu"]},
+    ),
+    Case(
         "rnn_one_weight_for_both",
         scan("xh = Concat<axis = 1>(h, x)\nz = Gemm(xh, w, b)\nh_next = Softsign(z)\ny = Identity(h_next)", STATE),
         {"w": np.random.default_rng(7).standard_normal((7, 4)).astype(np.float32) * 0.5, "b": "1,H"},

@@ -351,6 +351,12 @@ CASES = [
         scan("zx = MatMul(x, w)\nzh = Mul(h, u)\nz = Add(zx, zh)\nh_next = Relu(z)" + SEEN, STATE),
         {"w": "I,H", "u": "H"},
     ),
+    Case(
+        "rnn_relu_that_cuts_infinity_off",
+        scan(PLAIN + "h_next = Clip(z, zero)" + SEEN, STATE),
+        {**RNN, "zero": np.array(0, np.float32)},
+        reason="clips values in a way no activation does",
+    ),
     Case("rnn_sine", scan(PLAIN + "h_next = Sin(z)" + SEEN, STATE), RNN, reason="Sin"),
     Case("a_running_sum", scan("h_next = Add(x, h)" + SEEN, STATE, "float[T,B,H] xs")),
 ]

@@ -30,6 +30,13 @@ def test_floats_are_float64_whatever_is_declared(tmp_path) -> None:
     assert y.tolist() == [1 / 3, 2 / 3]
 
 
+def test_clip_ends_at_the_declared_types_numbers(tmp_path) -> None:
+    wide = model(tmp_path, "(float[3] x) => (float[3] y) { y = Clip(x) }")
+    most = float(np.finfo(np.float32).max)
+    found = wide.exact({"x": np.array([np.inf, -np.inf, 1], np.float32)})[0]["y"]
+    assert found.tolist() == [most, -most, 1]
+
+
 def test_a_constant_stored_wider_is_what_it_is_cast_to(tmp_path) -> None:
     """0.1 as float32 is 0.100000001490116, as float16 0.0999755859375."""
     text = "(float16[1] x) => (float16[1] y) { c = Constant<value=float {0.1}>() h = Cast<to=10>(c) y = Add(x, h) }"

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 from ....passes.build import where
+from ....passes.build.values import clip_bounds
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
@@ -220,7 +221,8 @@ def _composed(build: Callable[[Formula], Formula]) -> Rule:
 @rule("", "Clip")
 def clip(op: Builder, node: Node) -> Value:
     """`clamp`, which takes the upper bound where the bounds cross, as ONNX does."""
-    x, low, high = required(node, 0), node.input(1), node.input(2)
+    x = required(node, 0)
+    low, high = clip_bounds(op, node)
     if low is not None and high is not None and low.rank == high.rank == 0:
         return op.clamp(low, x, high)
     shape = x.tensor.static_shape or ()

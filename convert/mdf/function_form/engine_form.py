@@ -169,13 +169,9 @@ def _tensor(value: Value | None, types: Types) -> TensorType:
 
 
 def _lowest(node: Node, types: Types) -> Plain:
-    """The least number of a node's first input's type; None where that isn't known."""
+    """The least finite number of a node's first input's type; None where that isn't known."""
     dtype = _tensor(node.input(0), types).dtype
-    if dtype is not None and dtype.is_float:
-        return f"numpy.array(-numpy.inf, '{dtype.value}')"
-    if dtype is not None and dtype.is_integer:
-        return f"numpy.array({dtype.integer_limits[0]}, '{dtype.value}')"
-    return None
+    return None if dtype is None else f"numpy.array({dtype.finite_limits[0]}, '{dtype.value}')"
 
 
 def _first_axes(node: Node, types: Types) -> Plain:

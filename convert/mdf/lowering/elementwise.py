@@ -8,7 +8,7 @@ from onnx.defs import get_schema
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
-from ....passes.preconditions import dtype_of, flag, input_of
+from ....passes.preconditions import default_bounds, dtype_of, flag, input_of
 from ....passes.types import DType
 from ..operators import FUNCTIONS, SYMBOLS
 from .terms import Expression, Operands, Term, cast, number, weakened
@@ -103,10 +103,11 @@ def _where(node: Node, operands: Operands) -> str:
 
 
 def _clip(node: Node, operands: Operands) -> str:
-    x, low, high = (*operands, None, None)[:3]
+    x, *bounds = (*operands, None, None)[:3]
     assert x is not None
-    text = x.text
-    for name, limit in (("maximum", low), ("minimum", high)):
+    text, dtype = x.text, dtype_of(node, input_of(node))
+    for name, bound, default in zip(("maximum", "minimum"), bounds, default_bounds(dtype), strict=True):
+        limit = number(default, dtype) if bound is None and default is not None else bound
         if limit is not None:
             text = f"numpy.{name}({text}, {limit.weak or limit.text})"
     return text

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ....passes.attributes import NodeAttributes
+from ....passes.build.values import clip_bounds
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.opset.steps import chained
@@ -156,14 +156,11 @@ def clip(op: Builder, node: Node) -> Value:
     A bound of shape [1] is a scalar, too, as ONNX Runtime has it.
     """
     x = required(node, 0)
-    low, high = (None if bound is None else scalar(op, bound) for bound in (node.input(1), node.input(2)))
-    if low is None and high is None:
-        return x
-    bounds = [-math.inf if low is None else low.array(), math.inf if high is None else high.array()]
-    if dtype_of(node, x).is_float and bounds[0] is not None and bounds[1] is not None:
-        least, most = float(bounds[0]), float(bounds[1])
-        if least <= most and not math.isinf(least) and not math.isinf(most):
-            return op.Clamp(x, min=least, max=most)
+    low, high = (None if bound is None else scalar(op, bound) for bound in clip_bounds(op, node))
+    if dtype_of(node, x).is_float and low is not None and high is not None:
+        least, most = low.array(), high.array()
+        if least is not None and most is not None and np.isfinite([least, most]).all() and least <= most:
+            return op.Clamp(x, min=float(least), max=float(most))
     x = x if low is None else op.Maximum(x, low)
     return x if high is None else op.Minimum(x, high)
 

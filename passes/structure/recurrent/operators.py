@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...graph import Node, Value
+from ...preconditions import default_bounds
 from ...types import DType
 from .algebra import NotRecurrent, Sum, constant
 from .reader import Array, BodyValue, Invariant, Lengths, Reader, Reading, Readings, Step
@@ -203,25 +206,31 @@ def _at_most_one(part: Sum) -> Sum:
     return part.applied("AtMostOne")
 
 
-def _bounded(reader: Reader, value: Value | None, low: float | None, high: float | None) -> BodyValue:
+def _bounded(reader: Reader, value: Value | None, low: float, high: float) -> BodyValue:
     """A vector between two numbers: Relu, HardSigmoid, or what ONNX's operators call clip."""
     vector = reader.vector(value)
-    if low == 0 and high in (None, 1):
-        vector = vector if high is None else vector.each(_at_most_one)
+    if low == 0 and high in (1, math.inf):
+        vector = vector if high == math.inf else vector.each(_at_most_one)
         return vector.each(_at_least_zero)
-    if low is None and high == 1:
-        return vector.each(_at_most_one)
-    if low is not None and high is not None and low == -high < 0:
+    if -math.inf < low == -high < 0:
         return vector.each(lambda part: part.applied("Clip", high))
+    if low < 0 and high == 1:  # 0 is the lower bound in the end, or no activation is found
+        return vector.each(_at_most_one)
     raise NotRecurrent("its body clips values in a way no activation does")
 
 
 def _clip(reader: Reader, node: Node) -> BodyValue:
-    bounds = [reader.invariants.number(node.input(index)) for index in (1, 2)]
-    if any(node.input(index) is not None and bounds[index - 1] is None for index in (1, 2)):
+    """Infinity is cut off where a bound is left out, so that Clip(x, 0) isn't Relu."""
+    x = node.inputs[0]
+    limits = default_bounds((x and x.tensor.dtype) or DType.FLOAT32)
+    bounds = [
+        default if bound is None else reader.invariants.number(bound)
+        for bound, default in zip((node.input(1), node.input(2)), limits, strict=True)
+    ]
+    low, high = bounds
+    if low is None or high is None:
         raise NotRecurrent("its body clips values by bounds that aren't constant")
-    low, high = (None if bound is not None and abs(bound) > 1e37 else bound for bound in bounds)
-    return _bounded(reader, node.inputs[0], low, high)
+    return _bounded(reader, x, low, high)
 
 
 def _extreme(reader: Reader, node: Node) -> BodyValue | None:
@@ -233,7 +242,7 @@ def _extreme(reader: Reader, node: Node) -> BodyValue | None:
     bound = numbers[1 - index]
     if bound is None:
         return None
-    return _bounded(reader, node.inputs[index], *((bound, None) if node.op_type == "Max" else (None, bound)))
+    return _bounded(reader, node.inputs[index], *((bound, math.inf) if node.op_type == "Max" else (-math.inf, bound)))
 
 
 READINGS: Readings = {
