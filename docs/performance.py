@@ -36,7 +36,7 @@ becomes machine code (Numba, LLVM):
 - **Loops.** A nest of loops becomes one function. It is compiled once the passes that were interpreted add up to about
   300,000 calls of operators, longer bodies after more, and at once where the trip count says that it will; if its
   machine code is on disk, after 5,000. A loop around others counts their work, so that a nest is compiled as a whole.
-- **Convolutions, MaxPool, products of 8-bit numbers.** These have machine code that all models share. It is used once a
+- **Convolutions, products of 8-bit numbers.** These have machine code that all models share. It is used once a
   graph has done 50 thousand million products; if it is on disk, after 4 to 10.
 
 Work is counted, not timed: compiled sums are made in another order than NumPy's, and a clock would let the last bits

@@ -6,7 +6,6 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -72,7 +71,7 @@ def layout(view: Windows) -> Layout:
     return Layout(steps, (rows, columns), np.array(offsets, np.int64), output)
 
 
-def flat(x: Array, view: Windows, made: Layout, fill: Any = 0) -> Array:
+def flat(x: Array, view: Windows, made: Layout) -> Array:
     """The images (N, C, *spatial) in a row, each channel's phases one after the other, and more behind.
 
     Windows at the positions between the last rows reach over the end: by less than a row, and what is read at once.
@@ -80,7 +79,7 @@ def flat(x: Array, view: Windows, made: Layout, fill: Any = 0) -> Array:
     count = math.prod(x.shape[:2])
     images = x.reshape(count, *two_axes(x.shape[2:]))
     length = count * made.each + made.size[1] + _AT_ONCE
-    whole = np.full(length, fill, x.dtype) if fill else np.zeros(length, x.dtype)
+    whole = np.zeros(length, x.dtype)
     goal = whole[: count * made.each].reshape(count, *made.phases, *made.size)
     axes = zip(two_axes(view.before, 0), made.phases, made.size, images.shape[1:], strict=True)
     rows, columns = ([_overlap(phase, *axis) for phase in range(axis[1])] for axis in axes)

@@ -1,4 +1,4 @@
-"""Convolutions and pooling by machine code, once a graph has done enough of them with NumPy."""
+"""Convolutions and products of 8-bit numbers by machine code, once a graph has done enough of them with NumPy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOAD_AFTER, COMPILE_AFTER = (10_000_000_000, 4_000_000_000), 50_000_000_000
 is done once on a machine."""
 
 _APART = 8
-"""So many products of matrices take as long as one of a channel alone, or as looking for the largest element."""
+"""So many products of matrices take as long as one of a channel alone."""
 
 _FLOAT = np.dtype(np.float32)
 
@@ -38,7 +38,6 @@ _MOST_TERMS = 2**31 // 255**2
 _ARGUMENTS = {
     "convolve_tiles": "float32 1, int64 0, int64 0, float32 5, float32 1, int64 1, float32 2",
     "convolve_channels": "float32 1, int64 0, float32 1, float32 1, int64 1, float32 2",
-    "largest_seen": "float32 1, int64 0, int64 1, float32 2",
     "multiply_bytes int8": "int32 2, int8 2, int32 2",
     "multiply_bytes uint8": "int32 2, uint8 2, int32 2",
 }
@@ -87,18 +86,6 @@ class Native:
             each = x.shape[1] * made.each
             code(whole, each, w.shape[1] * made.each, packed, numbers, offsets, out)
         return made.cut(out, x.shape[0]).reshape(x.shape[0], filters, *view.output)
-
-    def max_pool(self, x: Array, view: Windows) -> Array | None:
-        """MaxPool (N, C, *spatial) -> (N, C, *output), or None; see `conv`."""
-        if x.dtype != _FLOAT or x.ndim not in (3, 4) or not x.size or not math.prod(view.output):
-            return None
-        code = self._code("largest_seen", math.prod(x.shape[:2]) * math.prod((*view.output, *view.kernel)) * _APART)
-        if code is None:
-            return None
-        made = layout(view)
-        out = np.empty((math.prod(x.shape[:2]), made.positions), _FLOAT)
-        code(flat(x, view, made, -np.inf), made.each, made.offsets, out)
-        return made.cut(out, x.shape[0]).reshape(*x.shape[:2], *view.output)
 
     def byte_product(self, a: Array, b: Array, a_zero: Array | None, b_zero: Array | None) -> Array | None:
         """MatMulInteger of few rows (M, K) by 8-bit numbers (K, N) without their zero points: int32, exact; or None."""

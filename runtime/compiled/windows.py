@@ -1,4 +1,4 @@
-"""Convolution and pooling over images that generated code calls, see `helpers`.
+"""Convolution over images that generated code calls, see `helpers`.
 
 Images lie flat, with their padding, so that what all windows see at one of their elements is one run of numbers: that
 of the output's positions, shifted. Where windows move by more than one element there is a flat image for each phase.
@@ -7,7 +7,6 @@ A convolution is then a product of the filters with such runs, tile by tile as i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,73 +54,51 @@ def _copy_code(context: Any, source: Any, place: Any, goal: Any, begin: Any) -> 
 _copy: Any = intrinsic(_copy_code)
 
 
-def _shifted(combine: Callable[[Any, Any, Any, Any], Any]) -> Any:
-    """An intrinsic that goes through a window's elements for some vectors of output positions.
+def _sum_of_shifted_code(
+    context: Any, flat: Any, base: Any, offsets: Any, weights: Any, first: Any, start: Any, out: Any, place: Any
+) -> Any:
+    """out.flat[place + k] = start + the sum of weights[first + j] * flat[base + offsets[j] + k] over j, for as many k
+    as `_LONG` vectors have."""
+    vector = _vector(flat)
 
-    combine(builder, vector so far, vector seen, weight): the next vector; the weight is a function, and is read only
-    where it is asked for.
-    """
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        size, int64 = BYTES // vector.count, ir.IntType(64)
+        numbers, shifts, factors, goal = (
+            _pointer(target, builder, signature.args[k], arguments[k]) for k in (0, 2, 3, 6)
+        )
+        offset_array = cgutils.create_struct_proxy(signature.args[2])(target, builder, arguments[2])
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
+        nothing = ir.Constant(vector, ir.Undefined)
 
-    @intrinsic
-    def code(
-        context: Any, flat: Any, base: Any, offsets: Any, weights: Any, first: Any, start: Any, out: Any, place: Any
-    ) -> Any:
-        vector = _vector(flat)
+        def filled(number: Any) -> Any:
+            one = builder.insert_element(nothing, number, ir.IntType(32)(0))
+            return builder.shuffle_vector(one, nothing, zeros)
 
-        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            size, int64 = BYTES // vector.count, ir.IntType(64)
-            numbers, shifts, factors, goal = (
-                _pointer(target, builder, signature.args[k], arguments[k]) for k in (0, 2, 3, 6)
-            )
-            offset_array = cgutils.create_struct_proxy(signature.args[2])(target, builder, arguments[2])
-            zeros = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count)
-            nothing = ir.Constant(vector, ir.Undefined)
-
-            def filled(number: Any) -> Any:
-                one = builder.insert_element(nothing, number, ir.IntType(32)(0))
-                return builder.shuffle_vector(one, nothing, zeros)
-
-            begin = filled(arguments[5])
-            sums = [cgutils.alloca_once(builder, vector) for _ in range(_LONG)]
-            for one in sums:
-                builder.store(begin, one)
-            count = cgutils.unpack_tuple(builder, offset_array.shape)[0]
-            with cgutils.for_range(builder, count, intp=int64) as loop:
-                shift = builder.load(builder.gep(shifts, [loop.index]))
-                at, weight = builder.add(arguments[1], shift), builder.add(arguments[4], loop.index)
-
-                def factor(weight: Any = weight) -> Any:
-                    return filled(builder.load(builder.gep(factors, [weight])))
-
-                for k, one in enumerate(sums):
-                    pointer = builder.gep(numbers, [builder.add(at, int64(k * vector.count))])
-                    seen = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=size)
-                    builder.store(combine(builder, builder.load(one), seen, factor), one)
+        begin = filled(arguments[5])
+        sums = [cgutils.alloca_once(builder, vector) for _ in range(_LONG)]
+        for one in sums:
+            builder.store(begin, one)
+        count = cgutils.unpack_tuple(builder, offset_array.shape)[0]
+        with cgutils.for_range(builder, count, intp=int64) as loop:
+            shift = builder.load(builder.gep(shifts, [loop.index]))
+            at, weight = builder.add(arguments[1], shift), builder.add(arguments[4], loop.index)
+            factor = filled(builder.load(builder.gep(factors, [weight])))
             for k, one in enumerate(sums):
-                pointer = builder.gep(goal, [builder.add(arguments[7], int64(k * vector.count))])
-                builder.store(builder.load(one), builder.bitcast(pointer, vector.as_pointer()), align=size)
-            return target.get_dummy_value()
+                pointer = builder.gep(numbers, [builder.add(at, int64(k * vector.count))])
+                seen = builder.load(builder.bitcast(pointer, vector.as_pointer()), align=size)
+                product = builder.fmul(seen, factor, flags=("contract",))
+                builder.store(builder.fadd(builder.load(one), product, flags=("contract",)), one)
+        for k, one in enumerate(sums):
+            pointer = builder.gep(goal, [builder.add(arguments[7], int64(k * vector.count))])
+            builder.store(builder.load(one), builder.bitcast(pointer, vector.as_pointer()), align=size)
+        return target.get_dummy_value()
 
-        whole = types.int64
-        signature = types.void(flat, whole, offsets, weights, whole, flat.dtype, out, whole)
-        return (signature, generate) if vector is not None else None
-
-    return code
-
-
-def _plus_product(builder: Any, total: Any, seen: Any, factor: Any) -> Any:
-    product = builder.fmul(seen, factor(), flags=("contract",))
-    return builder.fadd(total, product, flags=("contract",))
+    whole = types.int64
+    signature = types.void(flat, whole, offsets, weights, whole, flat.dtype, out, whole)
+    return (signature, generate) if vector is not None else None
 
 
-def _larger(builder: Any, largest: Any, seen: Any, factor: Any) -> Any:
-    """NaN, once it was seen, stays."""
-    takes = builder.or_(builder.fcmp_ordered(">", seen, largest), builder.fcmp_unordered("!=", seen, seen))
-    return builder.select(takes, seen, largest)
-
-
-_sum_of_shifted: Any = _shifted(_plus_product)
-_largest_of_shifted: Any = _shifted(_larger)
+_sum_of_shifted: Any = intrinsic(_sum_of_shifted_code)
 
 
 @kernel
@@ -183,24 +160,5 @@ def convolve_channels(flat, each_channel, weights, bias, offsets, out):
                 _sum_of_shifted(flat, at, offsets, weights, first, start, out, c * places + begin)
                 continue
             _sum_of_shifted(flat, at, offsets, weights, first, start, rest, 0)
-            for q in range(places - begin):
-                out[c, begin + q] = rest[q]
-
-
-@kernel
-def largest_seen(flat, each_channel, offsets, out):
-    """out (channels, positions) = the largest element that each window sees; NaN if it sees one. See
-    `convolve_channels`."""
-    channels, places = out.shape
-    wide = _LONG * (BYTES // flat.itemsize)
-    rest = np.empty(wide, flat.dtype)
-    start = flat.dtype.type(-np.inf)
-    for c in range(channels):
-        for begin in range(0, places, wide):
-            at = c * each_channel + begin
-            if begin + wide <= places:
-                _largest_of_shifted(flat, at, offsets, rest, 0, start, out, c * places + begin)
-                continue
-            _largest_of_shifted(flat, at, offsets, rest, 0, start, rest, 0)
             for q in range(places - begin):
                 out[c, begin + q] = rest[q]

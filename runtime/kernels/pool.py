@@ -11,7 +11,7 @@ import numpy as np
 from ...passes.windows import Windows, windows
 from .base import Array, Attributes, Kernel, is_float, to_ints, widened
 from .shape import padded
-from .windows import coverage, patches
+from .windows import coverage, largest, patches
 
 
 def _kernel_axes(view: Windows) -> tuple[int, ...]:
@@ -25,13 +25,10 @@ def _least(dtype: np.dtype[Any]) -> Any:
 def max_pool(attrs: Attributes, x: Array) -> Any:
     """The largest element each window sees and, if wanted, where the first such one stands in the whole of `x`."""
     view = windows(attrs, x.shape[2:], attrs.ints("kernel_shape"))
-    if attrs.native is not None and attrs.outputs < 2 and (found := attrs.native.max_pool(x, view)) is not None:
-        return found
-    seen = patches(x, view, _least(x.dtype))
-    top = np.max(seen, axis=_kernel_axes(view))
+    top = largest(x, view, _least(x.dtype))
     if attrs.outputs < 2:
         return top
-    return top, _max_indices(seen, top, view, attrs.flag("storage_order"))
+    return top, _max_indices(patches(x, view, _least(x.dtype)), top, view, attrs.flag("storage_order"))
 
 
 def _max_indices(seen: Array, top: Array, view: Windows, column_major: bool) -> Array:

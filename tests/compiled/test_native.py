@@ -1,4 +1,4 @@
-"""Convolutions and pooling in machine code: the same as ONNX Runtime's, and when they are asked for."""
+"""Convolutions in machine code: the same as ONNX Runtime's, and when they are asked for."""
 
 from __future__ import annotations
 
@@ -104,30 +104,10 @@ def test_conv(at_once: list[str], shape: Any, filters: Any, attributes: dict[str
     assert len(at_once) == 3
 
 
-@pytest.mark.parametrize(
-    "shape, attributes",
-    [
-        ((2, 3, 7, 40), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
-        ((1, 2, 9, 9), {"kernel_shape": [2, 3], "strides": [2, 2], "ceil_mode": 1}),
-        ((1, 2, 12, 12), {"kernel_shape": [5, 5], "dilations": [2, 1], "pads": [2, 2, 2, 2]}),
-        ((2, 1, 17), {"kernel_shape": [4], "strides": [3], "pads": [1, 2]}),
-    ],
-)
-def test_max_pool(at_once: list[str], shape: Any, attributes: dict[str, Any]) -> None:
-    x = floats(*shape)
-    assert np.array_equal(ours("MaxPool", x, **attributes), theirs("MaxPool", x, **attributes))
-    assert at_once == ["largest_seen"]
-
-
 def test_nan_and_infinities_are_seen(at_once: list[str]) -> None:
-    """In all windows with them; ONNX Runtime disregards NaN in MaxPool, so that NumPy's kernel is the judge."""
+    """In all windows with them."""
     x = floats(1, 2, 8, 30)
     x[0, 0, 3, 4], x[0, 1, 2, 2], x[0, 1, 6, 25] = np.nan, np.inf, -np.inf
-    attributes = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
-    graph = graph_of("MaxPool", [x], **attributes)
-    found, plain = (Executor(graph, compiler).run({"x0": x})["y"] for compiler in (None, never_compile))
-    assert np.array_equal(found, plain, equal_nan=True)
-    assert np.isnan(found).sum() == 9 and np.isinf(found).sum() == 9
     for filters in (floats(3, 2, 3, 3), np.abs(floats(2, 1, 3, 3))):
         more = {"pads": [1, 1, 1, 1], "group": 2 // filters.shape[1]}
         graph = graph_of("Conv", [x, filters], **more)
@@ -175,11 +155,10 @@ def test_arrays_that_do_not_lie_in_order(at_once: list[str]) -> None:
     alone = floats(3, 3, 1, 3).T
     found, wanted = (run("Conv", x, alone, group=3) for run in (ours, theirs))
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
-    assert np.array_equal(ours("MaxPool", x, kernel_shape=[2, 2]), theirs("MaxPool", x, kernel_shape=[2, 2]))
     random = np.random.default_rng(1)
     a, b = random.integers(0, 256, (700, 4), np.uint8).T, random.integers(-128, 128, (20, 700), np.int8).T
     assert np.array_equal(ours("MatMulInteger", a, b), theirs("MatMulInteger", a, b))
-    assert at_once == ["convolve_tiles", "convolve_channels", "largest_seen", "multiply_bytes int8"]
+    assert at_once == ["convolve_tiles", "convolve_channels", "multiply_bytes int8"]
 
 
 def test_what_it_does_not_take(at_once: list[str]) -> None:
@@ -191,14 +170,13 @@ def test_what_it_does_not_take(at_once: list[str]) -> None:
     with pytest.raises(ExecutionError):
         ours("Conv", floats(1, 2, 5, 5), floats(3, 2, 3, 3), np.ones(2, F32))
     assert ours("Conv", floats(0, 2, 5, 5), floats(3, 2, 3, 3)).shape == (0, 3, 3, 3)
-    assert ours("MaxPool", np.ones((1, 1, 4), np.int8), kernel_shape=[2]).tolist() == [[[1, 1, 1]]]
     assert at_once == []
 
 
 def test_it_is_asked_for_once_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Loading is after less work than making; what was used once is always used."""
     asked: list[str] = []
-    on_disk = {"convolve_tiles": False, "largest_seen": True}
+    on_disk = {"convolve_tiles": False, "convolve_channels": True}
     monkeypatch.setattr(native, "_is_on_hand", lambda name: on_disk[name])
     monkeypatch.setattr(native, "_compiled", asked.append)
     monkeypatch.setattr(native, "LOAD_AFTER", (1000, 1000))
@@ -207,11 +185,11 @@ def test_it_is_asked_for_once_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) ->
     for _ in range(9):
         code._code("convolve_tiles", 400)
     assert (code.done, asked) == (3600, [])
-    code._code("largest_seen", 1)
-    assert asked == ["largest_seen"]
+    code._code("convolve_channels", 1)
+    assert asked == ["convolve_channels"]
     for _ in range(9):
         code._code("convolve_tiles", 400)
-    assert asked == ["largest_seen", "convolve_tiles"]
+    assert asked == ["convolve_channels", "convolve_tiles"]
 
 
 def test_constants_that_the_caller_replaces_are_no_constants(at_once: list[str]) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.runtime.executor import ExecutionError
+from onnx import helper
 
 from kernels.one import f32, i64, run_op, same
 
@@ -50,6 +53,43 @@ def test_padding_never_wins_the_maximum() -> None:
     lowest = np.full((1, 1, 2), -np.inf, np.float32)
     y, places = run_op("MaxPool", lowest, outputs=2, kernel_shape=[2], pads=[1, 0])
     assert places.tolist() == [[[0, 0]]]
+
+
+POOLS = [
+    ((2, 3, 7, 40), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+    ((1, 2, 9, 9), {"kernel_shape": [2, 3], "strides": [2, 2], "ceil_mode": 1}),
+    ((1, 2, 20, 12), {"kernel_shape": [5, 7], "dilations": [3, 1], "pads": [2, 2, 4, 3]}),
+    ((2, 1, 17), {"kernel_shape": [4], "strides": [3], "pads": [1, 2]}),
+    ((1, 1, 30), {"kernel_shape": [13], "strides": [2], "pads": [6, 6]}),
+    ((1, 1, 9), {"kernel_shape": [9]}),
+    ((1, 1, 5), {"kernel_shape": [1], "strides": [3]}),
+    ((1, 2, 4, 5, 6), {"kernel_shape": [2, 3, 6], "strides": [1, 2, 1]}),
+    ((0, 2, 8), {"kernel_shape": [3]}),
+    ((2, 2, 11), {"kernel_shape": [6], "strides": [2], "auto_pad": "SAME_LOWER"}),
+]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int8, np.uint8])
+@pytest.mark.parametrize("shape, attributes", POOLS)
+def test_the_largest_of_each_window(shape: tuple[int, ...], attributes: dict[str, Any], kind: type) -> None:
+    """ONNX Runtime gives the expected values."""
+    x = RNG.normal(scale=50, size=shape).astype(np.int8).astype(kind)
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    infos = [helper.make_tensor_value_info(name, element, None) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("MaxPool", ["x"], ["y"], **attributes)], "g", infos[:1], infos[1:])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=8)
+    (wanted,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
+    same(run_op("MaxPool", x, **attributes), wanted)
+
+
+@pytest.mark.parametrize("kernel, stride", [(2, 2), (3, 1), (5, 1), (6, 4)])
+def test_nan_is_the_largest_wherever_it_is_seen(kernel: int, stride: int) -> None:
+    """By the definition: ONNX Runtime passes over NaN."""
+    x = RNG.normal(size=40).astype(np.float32)
+    x[[7, 23]] = np.nan
+    x[30] = -np.inf
+    wanted = [x[at : at + kernel].max() for at in range(0, 40 - kernel + 1, stride)]
+    same(run_op("MaxPool", x.reshape(1, 1, -1), kernel_shape=[kernel], strides=[stride]), f32([[wanted]]))
 
 
 def test_last_window_may_hang_over() -> None:
