@@ -18,7 +18,7 @@ from ...passes.attributes import NodeAttributes
 from ...passes.errors import BackedgeError
 from ...passes.graph import Node
 from ...passes.types import DType
-from ...passes.windows import Windows
+from ...passes.windows import Windows, windows
 
 Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Any]
@@ -26,6 +26,10 @@ Region = Callable[[list[Any]], list[Any]]
 Made = TypeVar("Made")
 Keep = Callable[[Callable[[], Array]], Array]
 """From a function that makes something of constants to what it made, maybe before."""
+
+
+_MOST_WINDOWS = 64
+"""Sizes whose windows a node remembers at once."""
 
 
 class ExecutionError(BackedgeError):
@@ -73,6 +77,7 @@ class Attributes(NodeAttributes):
 
     __slots__ = (
         "_prepared",
+        "_windows",
         "captured",
         "computed",
         "constant",
@@ -93,6 +98,7 @@ class Attributes(NodeAttributes):
         self.captured = node.captured
         self.constant: tuple[bool, ...] = ()
         self.native: MachineKernels | None = None
+        self._windows: dict[tuple[tuple[int, ...], tuple[int, ...]], Windows] = {}
         self._prepared: dict[tuple[str, tuple[int, ...]], Any] = {}
         self.regions = dict(regions or {})
         self.single: np.dtype[Any] = np.dtype(np.float32)
@@ -113,6 +119,15 @@ class Attributes(NodeAttributes):
         if key not in self._prepared:
             self._prepared[key] = make()
         return self._prepared[key]
+
+    def windows(self, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> Windows:
+        """The windows over spatial axes of these sizes, see `passes.windows.windows`; remembered."""
+        found = self._windows.get((spatial, kernel))
+        if found is None:
+            if len(self._windows) >= _MOST_WINDOWS:
+                self._windows.clear()
+            found = self._windows[spatial, kernel] = windows(self, spatial, kernel)
+        return found
 
     def dtype(self, name: str, default: DType | None = None) -> DType:
         """As declared; a run that is more exact than the graph declares computes in float64 instead."""

@@ -32,7 +32,7 @@ def convolve(x: Array, w: Array, view: Windows, group: int) -> Array:
 
 
 def conv(attrs: Attributes, x: Array, w: Array, bias: Array | None = None) -> Array:
-    view = windows(attrs, x.shape[2:], w.shape[2:])
+    view = attrs.windows(x.shape[2:], w.shape[2:])
     return _convolved(attrs, x, w, bias, view, lambda make: attrs.prepared((1,), make, "packed"))
 
 
@@ -61,7 +61,7 @@ def accumulated(attrs: Attributes, places: tuple[int, int, int, int], given: Seq
     constants = places[1], places[3]
     filters = attrs.prepared(constants, lambda: centred(w, offsets, per_row=False))
     image = centred(x, x_zero, per_row=False)
-    view, group = windows(attrs, x.shape[2:], w.shape[2:]), attrs.int("group")
+    view, group = attrs.windows(x.shape[2:], w.shape[2:]), attrs.int("group")
     channels, each = w.shape[1], EXACT_TERMS // max(math.prod(w.shape[2:]), 1)
     if image.dtype != np.float32 or filters.dtype != np.float32 or (channels > each and (group > 1 or not each)):
         return convolve(image.astype(np.float64), filters.astype(np.float64), view, group).astype(np.int64)

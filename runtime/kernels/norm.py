@@ -30,7 +30,10 @@ def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, 
     def shaped(values: Array) -> Array:
         return per_channel(values, x.ndim).astype(work) if spatial else values.astype(work)
 
-    used_mean, used_var = shaped(mean), shaped(var)
+    def affine(mean: Array, var: Array) -> tuple[Array, Array, Array]:
+        """What is taken off, what multiplies, and what is added."""
+        return shaped(mean), shaped(scale) / np.sqrt(shaped(var) + work.type(attrs.float("epsilon"))), shaped(bias)
+
     extra: tuple[Array, ...] = ()
     if training:
         axes = tuple(axis for axis in range(x.ndim) if axis != 1) if spatial else (0,)
@@ -42,10 +45,12 @@ def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, 
         ]
         saved = [current_mean.astype(mean.dtype), current_var.astype(var.dtype)] if attrs.version < 14 else []
         extra = (*running, *saved)
-        used_mean, used_var = shaped(current_mean), shaped(current_var)
-    y = np.asarray(wide - used_mean)
-    y *= shaped(scale) / np.sqrt(used_var + work.type(attrs.float("epsilon")))
-    y += shaped(bias)
+        less, factor, more = affine(current_mean, current_var)
+    else:
+        less, factor, more = attrs.prepared((1, 2, 3, 4), lambda: affine(mean, var), f"rank {x.ndim}")
+    y = np.asarray(wide - less)
+    y *= factor
+    y += more
     return (y.astype(x.dtype, copy=False), *extra) if training else y.astype(x.dtype, copy=False)
 
 

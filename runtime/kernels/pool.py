@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...passes.windows import Windows, windows
+from ...passes.windows import Windows
 from .base import Array, Attributes, Kernel, is_float, to_ints, widened
 from .shape import padded
 from .windows import coverage, largest, patches
@@ -24,7 +24,7 @@ def _least(dtype: np.dtype[Any]) -> Any:
 
 def max_pool(attrs: Attributes, x: Array) -> Any:
     """The largest element each window sees and, if wanted, where the first such one stands in the whole of `x`."""
-    view = windows(attrs, x.shape[2:], attrs.ints("kernel_shape"))
+    view = attrs.windows(x.shape[2:], tuple(attrs.ints("kernel_shape")))
     top = largest(x, view, _least(x.dtype))
     if attrs.outputs < 2:
         return top
@@ -48,7 +48,7 @@ def _max_indices(seen: Array, top: Array, view: Windows, column_major: bool) -> 
 
 def average_pool(attrs: Attributes, x: Array) -> Array:
     """The mean of what each window sees; the padding counts (as zero) with `count_include_pad` only."""
-    view = windows(attrs, x.shape[2:], attrs.ints("kernel_shape"))
+    view = attrs.windows(x.shape[2:], tuple(attrs.ints("kernel_shape")))
     axes = _kernel_axes(view)
     wide = widened(x)
     total = np.sum(patches(wide, view), axis=axes)
@@ -61,7 +61,7 @@ def _norm(x: Array, p: float, axes: tuple[int, ...], keep: bool = False) -> Arra
 
 
 def lp_pool(attrs: Attributes, x: Array) -> Array:
-    view = windows(attrs, x.shape[2:], attrs.ints("kernel_shape"))
+    view = attrs.windows(x.shape[2:], tuple(attrs.ints("kernel_shape")))
     return _norm(patches(widened(x), view), attrs.float("p"), _kernel_axes(view)).astype(x.dtype, copy=False)
 
 

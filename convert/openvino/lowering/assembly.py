@@ -36,21 +36,21 @@ class Assembly:
     types: list[Type | None] = field(default_factory=list)
     count: Value | None = None  # the body's own iteration number
 
-    def parameter(self, name: str, type: Type | None, known: bool) -> Value:
+    def parameter(self, name: str, type: Type | None, operand: Value | None, carried: bool = False) -> Value:
         value = Value(self.body.claim(name), type)
-        context_of(self.op).note(value, known)
+        context_of(self.op).note(value, operand, carried)
         return value
 
     def port(self, operand: Value, type: Type | None, name: str, carried: bool, parts: Parts | None = None) -> Value:
         """A Parameter and the input port that feeds it."""
-        value = self.parameter(name, type, not carried and context_of(self.op).is_known(operand))
+        value = self.parameter(name, type, operand, carried)
         self.ports.append(Port(value, operand, {} if parts is None else parts.attributes, carried))
         return value
 
     def iteration(self, name: str = "iteration") -> Value:
         """The Parameter that counts the passes; a body has at most one."""
         if self.count is None:
-            self.count = self.parameter(name, tensor(DType.INT64), False)
+            self.count = self.parameter(name, tensor(DType.INT64), None)
             self.ports.append(Port(self.count, None))
         return self.count
 

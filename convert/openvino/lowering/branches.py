@@ -29,7 +29,7 @@ def _branch(
             arguments.append(body.const(operand.data, name=operand.name or "const"))
             continue
         value = Value(body.claim(old.name), merge(old.type, operand.type))
-        context_of(op).note(value, context_of(op).is_known(operand))
+        context_of(op).note(value, operand)
         arguments.append(value)
         fed.append((value, operand))
     graph = body.graph

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....passes.graph import Graph, Value
+from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder
 
 _MOST_DATA = 1024  # elements of a constant that is looked at
+_SHAPED = frozenset(
+    ["Broadcast", "Interpolate", "OneHot", "Pad", "Range", "Reshape", "Slice", "Tile", "TopK", "VariadicSplit"]
+)
+"""Operators with inputs, behind the first, that say how large the result is."""
 _NATURAL_IF_INPUT_IS = frozenset(["Convert", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze", "ReduceProd"])
 
 
@@ -24,6 +28,8 @@ class Context:
         self.infinities = False
         self.compressed = False
         self._known: dict[Value, bool] = {}
+        self._sources: dict[Value, list[Value | None]] = {}  # of Parameters
+        self._hides: dict[Value, bool] = {}
 
     def look_at(self, graph: Graph) -> None:
         """Take note of the constants of a hub graph that is about to be lowered."""
@@ -37,12 +43,47 @@ class Context:
             with np.errstate(all="ignore"):
                 self.infinities |= bool(np.isinf(data.numpy().astype(np.float32)).any())
 
-    def note(self, parameter: Value, known: bool) -> None:
-        """Whether a body's Parameter is known while compiling; those that nobody spoke of are inputs of the model.
+    def note(self, parameter: Value, operand: Value | None, carried: bool = False) -> None:
+        """What feeds a body's Parameter; those that nobody spoke of are inputs of the model.
 
-        OpenVINO moves constants into bodies, so it is if what feeds it is.
+        OpenVINO moves constants into bodies, so it is known while compiling if what feeds it is.
+
+        Args:
+            operand: None for the number of the pass.
+            carried: what it is after the first pass is told by `note_fed_back`.
         """
-        self._known[parameter] = known
+        self._known[parameter] = operand is not None and not carried and self.is_known(operand)
+        self._sources[parameter] = [operand, None] if carried else [operand] if operand is not None else []
+
+    def note_fed_back(self, parameter: Value, value: Value) -> None:
+        """What a carried Parameter is after the first pass."""
+        self._sources[parameter][1] = value
+
+    def hides_sizes(self, value: Value) -> bool:
+        """Whether OpenVINO may know less of a value's sizes than its type tells: it is made of something whose shape
+        is computed when the model runs, or that comes out of a loop or a branch."""
+        seen, stack = set[Value](), [value]
+        while stack:
+            top = stack.pop()
+            if top is None or self._hides.get(top) or self._has_computed_shape(top.producer):
+                self._hides[value] = True
+                return True
+            if top in seen or top in self._hides:
+                continue
+            seen.add(top)
+            if top.producer is None:
+                stack += self._sources.get(top, ())
+            elif top.producer.op_type != "ShapeOf":  # whose size is a rank
+                stack += (item for item in top.producer.inputs if item is not None)
+        self._hides.update(dict.fromkeys(seen, False))
+        return False
+
+    def _has_computed_shape(self, node: Node | None) -> bool:
+        if node is None:
+            return False
+        return bool(node.regions) or (
+            node.op_type in _SHAPED and not all(item is None or self.is_known(item) for item in node.inputs[1:])
+        )
 
     def is_known(self, value: Value) -> bool:
         """Whether OpenVINO can compute a value while it compiles: from constants and static shapes alone."""

@@ -38,11 +38,10 @@ from ..dialect import OutputMap
 from .assembly import Assembly
 from .carried import copy_exposed_parameters, losing_initial_value, own_memory, with_initial_value
 from .context import context_of
-from .tools import i64, reshape, scalar, slice_axis, vector
+from .tools import i64, scalar, slice_axis, vector
 from .trips import Parts, limit_of, parts_of
 
 _NOT_HANDED_ON = (DType.FLOAT4E2M1, DType.FLOAT8E8M0)
-_SHAPED = frozenset(["Broadcast", "Reshape", "Slice"])  # operators whose inputs may hide the sizes of the result
 _FIRST = np.iinfo(np.int64).min  # "before the first element", for a Slice that walks backwards
 
 
@@ -90,11 +89,9 @@ def _leave_stacked(
         size = slot.part if slot.part > 0 else size_of_axis(value, axis) or 0
         if size <= 0:
             raise Unsupported(node, f"parts of unknown size along axis {axis} of {value.name!r}")
-    static = value.tensor.static_shape
-    if static is not None:  # after no pass the sizes must come from here, as far as OpenVINO can't tell them
-        made = value.producer
-        if made is not None and made.op_type in _SHAPED and any(item and item.data is None for item in made.inputs[1:]):
-            value = reshape(body, value, static)
+    sizes = [size if isinstance(size, int) else 0 for size in value.tensor.shape or ()]
+    if any(sizes) and context_of(op).hides_sizes(value):  # after no pass they must be known from here
+        value = body.Reshape(value, i64(body, sizes), special_zero=True)
     if not flat or slot.reverse:
         value = body.Unsqueeze(value, i64(body, [axis]))
     merged = flat and slot.reverse
@@ -184,6 +181,8 @@ def loop(op: Builder, node: Node) -> list[Value]:
         assembly.feed_back(number, assembly.output_maps[-1].result)
 
     pairs = [(arguments[entry.indices.body_input], outs[entry.indices.body_output]) for entry in view.of(Carried)]
+    for pair in pairs:
+        context_of(op).note_fed_back(*pair)
     carried = {entered_as: value for entered_as, value in pairs if entered_as is not value}
     for entered_as, value in carried.items():
         if value.rank is None or value.rank != entered_as.rank:
