@@ -63,7 +63,7 @@ def read_model(model: ModelProto, folder: Path = Path()) -> Graph:
 def _read_model(model: ModelProto, folder: Path) -> Graph:
     opsets = imported_opsets(model.opset_import, model.ir_version)
     with bulk():
-        reader = GraphReader(folder, set(map(function_key, model.functions)))
+        reader = GraphReader(model, folder)
         graph = reader.graph(model.graph, None, opsets, "graph")
         graph.opsets = opsets
         for proto in model.functions:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value
@@ -141,15 +141,27 @@ class _Scope:
         return value
 
 
+_NODE_BYTES = 400
+"""Memory that a NodeProto takes."""
+
+
 class GraphReader:
     """Reads the graphs of one model; `folder` is where external data may lie, `functions` are the model's own."""
 
-    def __init__(self, folder: Path, functions: set[tuple[str, str, str]]) -> None:
+    def __init__(self, model: ModelProto, folder: Path) -> None:
         self.folder = folder
-        self.functions = functions
+        self.functions = set(map(function_key, model.functions))
         self.depth = 0
+        graph = model.graph
+        self._copies = sum(tensor.ByteSize() for tensor in graph.initializer) < _NODE_BYTES * len(graph.node)
 
     def tensor(self, proto: TensorProto, where: str) -> TensorData:
+        """The data of a constant. A proto that is kept keeps the whole model in memory: where that is more than its
+        constants, they are copied."""
+        if self._copies:
+            copied = TensorProto()
+            copied.CopyFrom(proto)
+            proto = copied
         if proto.data_location == TensorProto.EXTERNAL:
             return read_external(proto, where, self.folder)
         return tensor_from_proto(proto, where)
@@ -242,7 +254,7 @@ class GraphReader:
         declared: dict[str, ValueInfoProto],
         where: str,
     ) -> None:
-        made: list[tuple[Node, NodeProto]] = []
+        made: list[Node] = []
         operators: dict[tuple[str, str, str], tuple[str, str, int]] = {}
         values = scope.values
         alone = scope.parent is None
@@ -265,8 +277,8 @@ class GraphReader:
                     else:
                         scope.declare(name, value, f"{where}: node {number} ({proto.op_type})")
                 node.outputs.append(value)
-            made.append((node, proto))
-        for node, proto in made:
+            made.append(node)
+        for node, proto in zip(made, protos, strict=True):
             for name in proto.input:
                 value = (values.get(name) or scope.resolve(name)) if name else None
                 if name and value is None:
@@ -274,7 +286,7 @@ class GraphReader:
                 node.inputs.append(value)
             if proto.attribute:
                 self.attributes(node, proto, scope, opsets, where)
-        graph.add_nodes([node for node, _ in made])
+        graph.add_nodes(made)
 
     def operator(self, proto: NodeProto, opsets: dict[str, int], where: str) -> tuple[str, str, int]:
         """Domain, name and version of what a node calls."""
