@@ -85,11 +85,26 @@ def gather(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tenso
         if not indices.dims:
             return element_at(em, tensor, axis, checked.atoms[0])
     else:
-        indices, buffer = em.ready(indices), em.buffer("int64", indices.dims)
-        with em.nest(indices.dims) as at:
-            em.block.line(f"{element_of(buffer.name)(at)} = {normal_index(em, em.read(indices, at), length).code}")
-        checked = buffer
+        checked = _normal_indices(em, em.ready(indices), length)
     return taken(em, tensor, axis, checked)
+
+
+def _normal_indices(em: Emitter, indices: Tensor, length: Dim) -> Tensor:
+    """Indices counted from the front. The least and the largest are checked, which takes vectors; nothing is stored."""
+    least, most = em.name("v"), em.name("v")
+    em.block.line(f"{least} = np.int64(0)")
+    em.block.line(f"{most} = np.int64(-1)")
+    with em.nest(indices.dims) as at:
+        seen = em.let(f"np.int64({em.read(indices, at).code})", "int64").code
+        em.block.line(f"{least} = min({least}, {seen})")
+        em.block.line(f"{most} = max({most}, {seen})")
+    em.refuse_if(f"{least} < -{length} or {most} >= {length}", "index out of range")
+
+    def element(reader: Reader, at: Index) -> Atom:
+        index = em.let(f"np.int64({reader.read(indices, at).code})", "int64").code
+        return em.let(f"{index} + {length} if {index} < 0 else {index}", "int64")
+
+    return em.lazy(Lazy("int64", indices.dims, element, view=True))
 
 
 def taken(em: Emitter, tensor: Tensor, axis: int, checked: Tensor) -> Tensor:
