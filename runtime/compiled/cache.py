@@ -28,7 +28,7 @@ VARIABLE = "BACKEDGE_CACHE"
 """The environment variable that names another folder; empty: nothing is kept."""
 
 _OPTIONS = {"error_model": "numpy", "nogil": True}
-_HELPERS = ("helpers", "narrow", "products", "windows")
+_HELPERS = ("helpers", "narrow", "products", "transcendental", "windows")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..kernels.base import Attributes, normal_axis
 from .elementwise import Emit, given
 from .emitter import Emitter
-from .selection import taken
+from .indices import taken
 from .shapes import regrouped
 from .tensors import Decline, Dim, Stored, Tensor, tuple_code
 

@@ -20,8 +20,9 @@ from ..kernels.base import normal_axis
 from .branches import Environment, Writer, present
 from .elementwise import reshaped_scalar
 from .emitter import Block, Target, element_of
+from .indices import element_at
 from .matmul import of_elements
-from .selection import element_at, sliced
+from .selection import sliced
 from .stacked_outputs import StackedOutput
 from .tensors import (
     Atom,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ...passes.graph import Graph, Node
 from ...passes.loop import DOMAIN
 from ...passes.types import TensorType
-from . import elementwise, filtered, matmul, reduction, selection, shapes, sliding, traced
+from . import elementwise, filtered, indices, matmul, reduction, selection, shapes, sliding, traced
 from .elementwise import Emit
 from .tensors import KINDS
 
@@ -15,6 +15,7 @@ OPERATORS: Mapping[str, Emit] = {
     **elementwise.OPERATORS,
     **shapes.OPERATORS,
     **selection.OPERATORS,
+    **indices.OPERATORS,
     **filtered.OPERATORS,
     **reduction.OPERATORS,
     **matmul.OPERATORS,
