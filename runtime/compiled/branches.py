@@ -15,7 +15,11 @@ Environment = dict[Value, Tensor]
 
 
 class Writer:
-    """Writes graphs with a table of operators, and a function for loops."""
+    """Writes graphs with a table of operators, and a function for loops.
+
+    Attributes:
+        special: what writes the one node that is its key.
+    """
 
     def __init__(
         self,
@@ -26,6 +30,7 @@ class Writer:
         self.em = em
         self.table = table
         self.loop = loop
+        self.special: dict[Node, Callable[[Sequence[Tensor | None]], Tensor]] = {}
 
     def bind(self, graph: Graph, environment: Environment, value: Value, tensor: Tensor) -> None:
         """Let `value` be `tensor`, and count its uses."""
@@ -49,6 +54,8 @@ class Writer:
             results = self.loop(self, node, inputs)
         elif is_if(node):
             results = self.branch(node, inputs)
+        elif node in self.special:
+            results = [self.special[node](inputs)]
         else:
             found = self.table[node.op_type](self.em, Attributes(node), inputs)
             results = found if isinstance(found, list) else [found]

@@ -177,6 +177,14 @@ def grown(buffer):
 
 
 @kernel
+def with_room(planes, count, room):
+    """The first `count` rows of each plane, in an array with room for so many."""
+    found = np.empty((planes.shape[0], room, planes.shape[2]), planes.dtype)
+    found[:, :count] = planes[:, :count]
+    return found
+
+
+@kernel
 def flipped(matrix):
     """The transposed matrix, contiguous."""
     rows, columns = matrix.shape

@@ -20,6 +20,7 @@ from ..kernels.base import normal_axis
 from .branches import Environment, Writer, present
 from .elementwise import reshaped_scalar
 from .emitter import Block, Target, element_of
+from .growing import Growing, lengthening
 from .indices import element_at
 from .matmul import of_elements
 from .selection import sliced
@@ -74,11 +75,13 @@ def _is_narrow(dims: Dims) -> bool:
 
 @dataclass
 class State:
-    """A carried value in its variables; the axes in `changing` may differ in size from pass to pass."""
+    """A carried value in its variables; the axes in `changing` may differ in size from pass to pass. `growing`: the
+    array with room, where a pass makes it longer and does nothing else to it."""
 
     entry: Entry
     inside: Tensor
     changing: set[int] = field(default_factory=set)
+    growing: Growing | None = None
 
 
 class LoopWriter:
@@ -105,6 +108,8 @@ class LoopWriter:
 
     def write(self) -> list[Tensor]:
         em = self.em
+        for node in self.body.nodes:
+            self.writer.special.pop(node, None)  # of an attempt before
         bounds = self._bounds()
         self._enter_invariants()
         self._hoist()
@@ -208,6 +213,13 @@ class LoopWriter:
                 continue
             initial = self._operand(entry)
             changing = {axis for operand, axis in self.varying if operand == entry.indices.operand}
+            longer = lengthening(entry, len(initial.dims), changing)
+            if longer is not None:
+                (axis,) = changing
+                growing = Growing.of(em, initial, axis)
+                self.writer.special[longer] = growing.lengthened
+                self.states.append(State(entry, growing.seen(level), changing, growing))
+                continue
             if changing:
                 name = em.name("c")
                 em.block.line(f"{name} = {em.stored(initial).name}.copy()")
@@ -232,7 +244,7 @@ class LoopWriter:
         counter = Atom(self.counter, "int64", self.em.depth)
         seen: list[tuple[Entry, Tensor]] = []
         for state in self.states:
-            for axis in sorted(state.changing):
+            for axis in sorted(state.changing) if state.growing is None else ():
                 dim = state.inside.dims[axis]
                 assert isinstance(state.inside, Stored)
                 self.em.block.line(f"{dim} = {state.inside.name}.shape[{axis}]")
@@ -294,6 +306,10 @@ class LoopWriter:
         new: list[str] = []
         for state in self.states:
             inside, tensor = state.inside, outputs[state.entry.indices.body_output]
+            if state.growing is not None:
+                old.append(state.growing.size)
+                new.append(str(tensor.dims[state.growing.axis]))
+                continue
             if isinstance(inside, Small):
                 assert isinstance(tensor, Small)
                 old += [atom.code for atom in inside.atoms]
@@ -356,10 +372,10 @@ class LoopWriter:
         tensors = dict(self.through)
         for state in self.states:
             inside = state.inside
-            if isinstance(inside, Small):
-                tensor: Tensor = Small(
-                    inside.kind, inside.dims, tuple(Atom(a.code, a.kind, depth) for a in inside.atoms)
-                )
+            if state.growing is not None:
+                tensor: Tensor = state.growing.result()
+            elif isinstance(inside, Small):
+                tensor = Small(inside.kind, inside.dims, tuple(Atom(a.code, a.kind, depth) for a in inside.atoms))
             else:
                 assert isinstance(inside, Stored)
                 dims = tuple(

@@ -14,6 +14,7 @@ from .tensors import (
     Atom,
     Decline,
     Dim,
+    Index,
     Lazy,
     Small,
     Stored,
@@ -42,20 +43,34 @@ def product(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
         return Small(a.kind, fixed((m, n)), tuple(_element(em, a, b, at, k) for at in row_major(fixed((m, n)))))
     left, right, helper = _factors(em, a, b)
     result = em.buffer(a.kind, (m, n))
-    if right.kind in FLOATS and _is_packed(em, m, right):
+    if isinstance(right, Stored) and right.kind in FLOATS and _is_packed(em, m, right):
         em.block.line(f"multiply_packed({left.name}, {right.name}, {_packed(em, right)}, {result.name})")
     else:
-        em.block.line(f"{helper}({left.name}, {right.name}, {result.name})")
+        em.block.line(f"{helper}({left.name}, {_matrix(right, ())}, {result.name})")
     return em.scalarized(result)
 
 
-def _factors(em: Emitter, a: Tensor, b: Tensor) -> tuple[Stored, Stored, str]:
-    """Two matrices (or stacks of them) as arrays, and what multiplies them; a transposed matrix as it lies in memory
-    where one row on the left spares it from being copied."""
+def _factors(em: Emitter, a: Tensor, b: Tensor) -> tuple[Stored, Stored | Lazy, str]:
+    """Two matrices (or stacks of them) as arrays (the right one: or what has `rows`), and what multiplies them; a
+    transposed matrix as it lies in memory where one row on the left spares it from being copied."""
     left, m = em.stored(a), a.dims[-2]
     if m == 1 and b.kind in FLOATS and isinstance(b, Lazy) and b.flipped is not None and em.known(b) is None:
-        return left, em.stored(b.flipped), "multiply_row_flipped"
-    return left, em.stored(b), _helper(a.kind, m, b.dims[-1])
+        return left, _in_memory(em, b.flipped), "multiply_row_flipped"
+    return left, _in_memory(em, b), _helper(a.kind, m, b.dims[-1])
+
+
+def _in_memory(em: Emitter, tensor: Tensor) -> Stored | Lazy:
+    if isinstance(tensor, Lazy) and tensor.rows is not None and em.known(tensor) is None:
+        return tensor
+    return em.stored(tensor)
+
+
+def _matrix(tensor: Stored | Lazy, at: Index) -> str:
+    """The matrix of the last two axes, at an index of the others."""
+    if isinstance(tensor, Lazy):
+        assert tensor.rows is not None
+        return tensor.rows(at)
+    return element_of(tensor.name)(at) if at else tensor.name
 
 
 def _is_packed(em: Emitter, m: Dim, b: Stored) -> bool:
@@ -110,10 +125,7 @@ def batched(em: Emitter, a: Tensor, b: Tensor) -> Tensor:
     left, right, helper = _factors(em, a, b)
     result = em.buffer(a.kind, (*batch, a.dims[-2], b.dims[-1]))
     with em.nest(batch) as at:
-        parts = [
-            element_of(array.name)(narrowed(array.dims[:-2], batch, at)) if len(array.dims) > 2 else array.name
-            for array in (left, right, result)
-        ]
+        parts = [_matrix(array, narrowed(array.dims[:-2], batch, at)) for array in (left, right, result)]
         em.block.line(f"{helper}({', '.join(parts)})")
     return em.scalarized(result)
 

@@ -105,6 +105,7 @@ class Lazy:
     `pointwise`: the lazy sources whose element at the same index is read. `view`: an element costs
     nothing but its address. `alias`: code that gives the whole tensor without copying. `weight`: how
     many operators an element takes. `flipped`: of which it is a view with the last two axes exchanged.
+    `rows(index)`: code of a contiguous matrix of the last two axes, at an index of the others.
     """
 
     kind: str
@@ -115,6 +116,7 @@ class Lazy:
     alias: str | None = None
     weight: int = field(default=1)
     flipped: Tensor | None = None
+    rows: Callable[[Index], str] | None = None
 
 
 Tensor = Small | Stored | Lazy
