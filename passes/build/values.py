@@ -72,6 +72,12 @@ def clip_bounds(op: Builder, node: Node) -> list[Value | None]:
     ]
 
 
+def limited(op: Builder, x: Value, low: Value | None, high: Value | None) -> Value:
+    """min(max(x, low), high), without the bounds that are None."""
+    made = x if low is None else op.Max(x, low)
+    return made if high is None else op.Min(made, high)
+
+
 def _changed(op: Builder, data: TensorData, change: Callable[[Array], Array]) -> Value:
     """A small constant changed at once."""
     return op.const(TensorData.of(np.asarray(change(data.numpy()), order="C"), data.dtype))

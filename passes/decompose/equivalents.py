@@ -14,7 +14,7 @@ import numpy as np
 
 from ..attributes import NodeAttributes
 from ..build import Expr
-from ..build.values import clip_bounds
+from ..build.values import clip_bounds, limited
 from ..constant_analysis import static_array
 from ..graph import Node, Value
 from ..preconditions import axis_of, dtype_of, rank_of, required
@@ -39,12 +39,9 @@ _FORMULAS: dict[str, Callable[..., Expr]] = {
 
 
 @rule("", "Clip")
-def limited(op: Builder, node: Node) -> Value:
+def extremes(op: Builder, node: Node) -> Value:
     """min(max(x, low), high)."""
-    made = required(node, 0)
-    low, high = clip_bounds(op, node)
-    made = made if low is None else op.Max(made, low)
-    return made if high is None else op.Min(made, high)
+    return limited(op, required(node, 0), *clip_bounds(op, node))
 
 
 @rule("", "Div")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..build import Expr, expr, where
-from ..build.values import clip_bounds
+from ..build.values import clip_bounds, limited
 from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
@@ -197,7 +197,7 @@ def _clip_attributes(op: StepBuilder, node: Node) -> Made:
         pairs = zip(numbers, _F32.finite_limits, strict=True)
         least, most = (None if one == default else one for one, default in pairs)
         return changed(node, inputs=[x], min=least, max=most)
-    return op.Min(op.Max(x, low), high)
+    return limited(op, x, low, high)
 
 
 def _clip_integers(op: StepBuilder, node: Node) -> Made:
@@ -205,9 +205,8 @@ def _clip_integers(op: StepBuilder, node: Node) -> Made:
     made = required(node, 0)
     if dtype_of(node, made).is_float:
         return None
-    later, low, high = op.at(12), node.input(1), node.input(2)
-    made = made if low is None else later.Max(made, low)
-    made = made if high is None else later.Min(made, high)
+    low, high = node.input(1), node.input(2)
+    made = limited(op.at(12), made, low, high)
     return made if low is not None or high is not None else changed(node, op_type="Identity")
 
 
