@@ -11,7 +11,7 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.garbage import bulk
 from ...passes.graph import NOTES, Graph, Node, Value
 from ...passes.hub import HUB
-from ...passes.opset import adapt_node, raising
+from ...passes.opset import hub_walk, raising
 from ...passes.protos import AttributeRef
 from ...passes.rewrite import Builder, Rewriter, Rule, Rules, combine
 from . import microsoft
@@ -106,7 +106,7 @@ def raise_graph(graph: Graph) -> Graph:
     """
     rules = combine(function_rules(graph), raising.RULES, microsoft.RULES)
     with bulk():
-        rewriter = Rewriter(HUB, rules, fallback=adapt_node)
+        rewriter = Rewriter(HUB, rules, fallback=hub_walk())
         new = rewriter.run(graph)
     if rewriter.notes:
         new.meta[NOTES] = [*graph.meta.get(NOTES, ()), *dict.fromkeys(rewriter.notes)]

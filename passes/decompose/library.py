@@ -20,7 +20,7 @@ from ..opset.build import StepBuilder
 from ..opset.raising import raised
 from ..opset.resampling import by_gathers
 from ..opset.table import find
-from ..opset.walk import Walk, histories
+from ..opset.walk import Walk, histories, hub_walk
 from ..pipeline import PassResult
 from ..rewrite import Builder, Key, Rewriter, Rule, Rules, at_named_outputs, combine, view
 from ..schemas import HUB_OPSET, HUB_OPSETS, schema
@@ -39,8 +39,6 @@ from . import (
     trees,
 )
 from .functions import body
-
-_UP = Walk(HUB_OPSETS, keep_dropped=True)
 
 
 def begun(node: Node, fallback: Rule, notes: list[str]) -> tuple[Builder, list[Value | None]]:
@@ -87,7 +85,8 @@ def narrowed(node: Node, opset: int) -> Graph:
 def _builder_at_opset(node: Node, opset: int) -> tuple[Builder, Node | None]:
     """A builder of the graph that stands for a node under an opset, and the node that is still to be built, if any."""
     walk = Walk({**HUB_OPSETS, node.domain: opset})
-    op, inputs = begun(node, _UP, [])
+    up = hub_walk()
+    op, inputs = begun(node, up, [])
     graph = op.graph
     current = Node(node.domain, node.op_type, node.version)
     current.attributes, current.outputs, current.regions = node.attributes, node.outputs, node.regions
@@ -95,14 +94,14 @@ def _builder_at_opset(node: Node, opset: int) -> tuple[Builder, Node | None]:
     for stage in walk.plan(node).stages:
         current.version = stage.version
         opsets = {**HUB_OPSETS, node.domain: stage.opsets[node.domain]}
-        made = stage.adapter(StepBuilder(_UP, op, opsets), current)
+        made = stage.adapter(StepBuilder(up, op, opsets), current)
         if made is None:
             continue
         if not isinstance(made, Node):
             graph.outputs = [made] if isinstance(made, Value) else list(made)
             return op, None
         if made.op == ("", "Upsample"):  # which is no simpler than the Resize that it is today
-            made = by_gathers(StepBuilder(_UP, op, opsets), current, "there is no Resize")
+            made = by_gathers(StepBuilder(up, op, opsets), current, "there is no Resize")
             graph.outputs = [made]
             return op, None
         if made.op != current.op:

@@ -7,27 +7,15 @@ from dataclasses import dataclass
 
 from ..errors import InvalidModel, Unsupported
 from ..garbage import bulk
-from ..graph import Graph, Node, Value
+from ..graph import Graph, Node
 from ..infer import infer_node
-from ..rewrite import Builder, Rewriter
+from ..rewrite import Rewriter
 from ..schemas import HUB_OPSETS, since_version
 from ..types import Type
 from .allowed import element_types
 from .changes import Log
 from .steps import KindOf
 from .walk import Walk
-
-_TO_HUB = Walk(HUB_OPSETS, keep_dropped=True)
-
-
-def adapt_node(op: Builder, node: Node) -> Sequence[Value]:
-    """A node of any version at the hub's version; a fallback for Rewriters that build the hub.
-
-    Raises:
-        Unsupported: a step that can't be done.
-        InvalidModel: the operator didn't exist at its version.
-    """
-    return _TO_HUB(op, node)
 
 
 @dataclass

@@ -9,7 +9,7 @@ from ..protos import SparseData, sparse_to_dense
 from ..rewrite import Builder, Rewriter, collect, combine, rule
 from ..tensor import TensorData
 from . import raising_loops
-from .convert import adapt_node
+from .walk import hub_walk
 
 
 @rule("", "Constant")
@@ -36,6 +36,6 @@ def raised(graph: Graph) -> Graph:
         InvalidModel: control flow whose arity doesn't fit.
         Unsupported: an operator that can't be brought to its newest version.
     """
-    new = Rewriter(HUB, RULES, fallback=adapt_node).run(graph)
+    new = Rewriter(HUB, RULES, fallback=hub_walk()).run(graph)
     infer(new)
     return new

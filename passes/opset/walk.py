@@ -27,7 +27,7 @@ from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder, at_named_outputs
 from ..schema_check import conform
-from ..schemas import schema
+from ..schemas import HUB_OPSETS, schema
 from ..types import DType, is_known
 from . import control
 from .allowed import check, fits, narrowed
@@ -78,10 +78,17 @@ class Plan:
     checked: bool
 
 
+@cache
+def _plans(targets: frozenset[tuple[str, int]], keep_dropped: bool) -> dict[tuple[str, str, int], Plan]:
+    """(domain, operator, version) -> plan, filled by every walk to the same targets. Plans hold no nodes."""
+    return {}
+
+
 class Walk:
     """Brings nodes to target opsets (domain -> version); a fallback of a Rewriter.
 
-    Operators of other domains, and the canonical Loop and If, pass; their regions are walked.
+    A walk is of one graph and one thread: it holds the nodes that it makes, and whether it is inside of an operator's
+    body. Operators of other domains, and the canonical Loop and If, pass; their regions are walked.
 
     Args:
         keep_dropped: an operator that was taken out of ONNX, and that no other says, stays at its last version
@@ -95,7 +102,7 @@ class Walk:
         self.log = log
         self._frame = Frame()
         self._inlining = 0
-        self._plans: dict[tuple[str, str, int], Plan] = {}
+        self._plans = _plans(frozenset(targets.items()), keep_dropped)
 
     def __call__(self, op: Builder, node: Node) -> Sequence[Value]:
         return self._logged(op, node)[: len(node.outputs)]
@@ -294,6 +301,11 @@ class Walk:
         version = versions[end] if end >= 0 else first
         checked = 0 <= end < start and narrowed(node.domain, node.op_type, first, version)
         return Plan(first, version, stages, checked)
+
+
+def hub_walk() -> Walk:
+    """A walk of one graph to the hub's versions."""
+    return Walk(HUB_OPSETS, keep_dropped=True)
 
 
 def _pairs(versions: Sequence[int], start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -13,7 +13,7 @@ from backedge.passes.errors import Unsupported
 from backedge.passes.garbage import bulk
 from backedge.passes.graph import Graph
 from backedge.passes.hub import HUB
-from backedge.passes.opset import adapt_node, convert_opset
+from backedge.passes.opset import convert_opset, hub_walk
 from backedge.passes.rewrite import Rewriter
 from backedge.passes.types import DType, TensorType, tensor
 from backedge.passes.verify import verify
@@ -162,7 +162,7 @@ def test_constants_in_functions_are_nodes() -> None:
 
 def test_as_the_fallback_of_a_rewriter() -> None:
     graph = parse(SOFTMAX, 11)
-    hub = verify(Rewriter(HUB, {}, fallback=adapt_node).run(graph))
+    hub = verify(Rewriter(HUB, {}, fallback=hub_walk()).run(graph))
     assert hub.dialect == "hub"
     assert operators(hub)[0] == ("Relu", 14)
 
@@ -177,7 +177,7 @@ def test_an_operator_dropped_without_another_stays_in_the_hub() -> None:
         > (x)
     }"""
     graph = parse(text, 13, {"ai.onnx.ml": 1})
-    hub = Rewriter(HUB, {}, fallback=adapt_node).run(graph)
+    hub = Rewriter(HUB, {}, fallback=hub_walk()).run(graph)
     assert operators(hub) == [("TreeEnsembleRegressor", 3)]
     assert Executor(hub).run({"x": f32([0], [3])})["y"].tolist() == [[5], [7]]
     with pytest.raises(Unsupported, match="dropped it"):

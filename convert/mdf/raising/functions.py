@@ -18,7 +18,7 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.faults import contradiction
 from ....passes.graph import Node, Value
 from ....passes.infer import infer_node, words
-from ....passes.opset import adapt_node
+from ....passes.opset import hub_walk
 from ....passes.opset.allowed import check
 from ....passes.rewrite import Builder
 from ....passes.schema_check import problem
@@ -227,7 +227,7 @@ def _built(op: Builder, node: Node, count: int, where: str) -> list[Number]:
     for value, type in zip(node.outputs, infer_node(node), strict=False):
         value.type = type
     results: list[Number] = []
-    for value in adapt_node(op, node):
+    for value in hub_walk()(op, node):
         if not is_known(value.type) and value.producer is not None:
             value.type = merge(value.type, infer_node(value.producer)[value.index])
         if value.type is None and node.op_type in _ALIKE:
