@@ -200,7 +200,8 @@ def _plain(x: Array) -> Array:
 
 
 def _two_steps(before: DType, dtype: DType) -> bool:
-    """Whether XLA's CPU backend rounds to float32 first, which others needn't."""
+    """Whether XLA's CPU backend rounds to float32 first, which others needn't (nor XLA itself from float64 to float16
+    on processors that have an instruction for it; ONNX Runtime and OpenVINO do)."""
     if dtype in _FLOATS or before in HALVES:
         return before in NIBBLES and dtype not in _FLOATS
     return before is not DType.FLOAT32 and before not in FLOAT8
