@@ -17,7 +17,7 @@ from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type
 from ..oracles import Values
 from . import extremes
 from .backwards import undone
-from .edges import LONG_TRIPS, NO_TRIPS, TRIPS, neutral, together
+from .edges import LONG_TRIPS, MOST_TRIPS, NO_TRIPS, TRIPS, neutral, together
 from .inputs import Draft, elements_of, symbols_of, tensor_types
 from .proposals import Base, dims_of, filled, proposals, size_of
 from .signature import Designed, Edge, InputSpec, Kind, Signature
@@ -172,10 +172,10 @@ def _left_out(signature: Signature) -> list[Case]:
 
 
 def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[Case]:
-    own = [int(number) for number in spec.constants if not isinstance(number, str) and abs(number) <= LONG_TRIPS[-1]]
-    near = [number + step for number in dict.fromkeys((*own, *signature.sizes)) for step in (0, 1, -1)]
-    first = (64, NO_TRIPS[0], *near[:12], LONG_TRIPS[0], *NO_TRIPS[1:])
-    for trip in dict.fromkeys((*first, *TRIPS, LONG_TRIPS[1], *near[12:])):
+    own = [int(number) for number in spec.constants if not isinstance(number, str) and abs(number) <= MOST_TRIPS]
+    near = [number + step for number in dict.fromkeys((*own, *signature.sizes)) for step in (0, 1, -1, 2)]
+    first = (64, NO_TRIPS[0], *near[:16], LONG_TRIPS[0], *NO_TRIPS[1:])
+    for trip in dict.fromkeys((*first, *TRIPS, LONG_TRIPS[1], *near[16:])):
         value = undone(edge, trip)
         if not spec.edges or value != int(value):
             continue
@@ -194,7 +194,7 @@ def _beside_constants(spec: InputSpec) -> Iterator[Case]:
     """What a size or a position is compared with, or held within, and its neighbours: beyond it the bound counts."""
     own = [int(one) for one in spec.constants if not isinstance(one, str) and one == int(one)]
     if spec.role == "trip":
-        own = [one for one in own if abs(one) <= LONG_TRIPS[-1]]
+        own = [one for one in own if abs(one) <= MOST_TRIPS]
     for number in dict.fromkeys(one + step for one in own[:_FEW] for step in (-1, 0, 1)):
 
         def case(base: Base, number: int = number) -> Designed | None:
@@ -314,7 +314,7 @@ def _extreme(spec: InputSpec, extreme: extremes.Extreme, bounded: bool) -> Case:
         new = extreme.change(inner, base.draft.random)
         if bounded and new.dtype.kind != "O":
             new = base.draft.bounded(spec, new)
-            if spec.role == "trip" and float(new.max()) > LONG_TRIPS[-1]:
+            if spec.role == "trip" and float(new.max()) > MOST_TRIPS:
                 return None
         value = [new, *old[1:]] if isinstance(old, list) else new
         return _changed(base, spec.name, value, extreme.why, extreme.tags)

@@ -21,6 +21,7 @@ INT32 = np.iinfo(np.int32)
 
 TRIPS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, -1, 12, 20, 64, 65)
 LONG_TRIPS = (1000, 5000)
+MOST_TRIPS = 50_000  # of those that stand in a model: small loops are done with them within a second
 NO_TRIPS = (-3, -1, -10, INT64.min)
 
 # A single number, or the same everywhere: kind -> numbers for an axis of size n.

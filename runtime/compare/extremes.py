@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from ...passes.types import DType
-from .signature import InputSpec
+from .signature import WIDE, InputSpec
 
 Array = np.ndarray[Any, Any]
 Change = Callable[[Array, np.random.Generator], Array]
@@ -254,7 +254,7 @@ def integers(spec: InputSpec, dtype: DType, divides: bool) -> Iterator[list[Extr
         Extreme("descending", lambda old, _: np.sort(old, axis=None)[::-1].reshape(old.shape)),
         Extreme("zeros", _filled(0)),
     ]
-    tags = frozenset(["wide"]) if dtype.bits > 24 else _NONE
+    tags = WIDE if dtype.bits > 24 else _NONE
     ends = [high] if divides else [high, low]
     chosen = [number for number in _WIDE if low <= number <= high and not (divides and number < 0)]
     wide = [Extreme(f"{number}", _spiked(number), tags) for number in dict.fromkeys((*chosen, *ends))]

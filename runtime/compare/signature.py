@@ -122,6 +122,10 @@ class Signature:
     rows: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
 
+WIDE = frozenset(["wide"])
+"""The tags of a set of inputs whose only special numbers are integers beyond 2^24."""
+
+
 @dataclass(frozen=True, slots=True)
 class Designed:
     """One set of inputs.

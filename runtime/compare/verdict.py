@@ -27,7 +27,7 @@ from .rounding_tensors import judged
 from .running import TrialRuns
 from .second_look import SecondLook
 from .sides import Side
-from .signature import Designed
+from .signature import WIDE, Designed
 from .tolerance import Difference, Measure, Tolerance, measure_values
 
 RUNTIMES_APART = 0.01
@@ -261,6 +261,7 @@ class _Comparison:
         findings: list[Finding] = []
         batch = both.a.given
         special = self.kinds[number] == "special"
+        parts = special and self.designed[number].tags != WIDE  # where runtimes' arithmetic parts in more ways
         rounding = None if self.rounding is None else TrialRounding(self.rounding, number, batch, both.a.usable)
         for one, other in pairs:
             measures = list(self._measures(one, other))
@@ -273,7 +274,7 @@ class _Comparison:
                 difference = found.difference
                 telling = telling or _tells((one.outputs or {}).get(name))
                 is_open = difference is not None and not special and is_overflow_open(both, one, name, self._twin(name))
-                if found.inconclusive or is_open or (special and found.by_runtime):
+                if found.inconclusive or is_open or (parts and found.by_runtime):
                     inconclusive = True
                     continue
                 worst = max(worst, found.units)

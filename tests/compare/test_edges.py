@@ -54,6 +54,11 @@ LOOP = (
     "(int64 M, float[N] x) => (float[N] y) { t = Constant<value=bool {1}>() $ y = Loop(q, t, x) "
     "<body = b (int64 i, bool c, float[N] a) => (bool d, float[N] e) { d = Identity(c) e = Sub(x, a) }> }"
 )
+UNTIL = (
+    "(int64 M, float[N] x) => (float[N] y) { y = Loop(M, , x) "
+    "<body = b (int64 i, bool c, float[N] a) => (bool d, float[N] e) "
+    "{ k = Constant<value=int64 {%d}>() d = $(i, k) e = Sub(x, a) }> }"
+)
 RANGE = "(int64 a, int64 b, int64 d) => (int64[R] y) { $ y = Range(a, b, q) }"
 PAD = "(float[N,3] x, int64[4] p) => (float[P,Q] y) { $ y = Pad(x, q) }"
 RESIZE = '(float[1,1,H,W] x, float[4] s) => (float[A,B,C,D] y) { $ y = Resize<mode="nearest">(x, , q) }'
@@ -66,6 +71,8 @@ REDUCE = "(float[N,3,M] x, int64[K] a) => (float y) { y = ReduceSum<keepdims=0, 
 
 # name -> (model, what is done to an operand by the right one, by the wrong one)
 FAULTS = {
+    "a loop that stops one pass late": (UNTIL % 37, "Less", "LessOrEqual"),
+    "a long loop that stops one pass late": (UNTIL % 6001, "Less", "LessOrEqual"),
     "lstm, no length 0": (recurrent("LSTM", 4), "q = Identity(lens)", lengths_at_least_one()),
     "gru, no length 0": (recurrent("GRU", 3), "q = Identity(lens)", lengths_at_least_one()),
     "top 0": (
