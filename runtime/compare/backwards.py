@@ -11,6 +11,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,12 @@ from .signature import Edge, Role
 
 _MAX_CONSTANTS = 16
 """Constants with more elements are tables, not thresholds."""
+
+_MAX_WEIGHTS = 1 << 22
+"""Elements of weights that are added up."""
+
+_SUMS = 3
+"""Of a product's many sums so many are led to a threshold."""
 
 _MAX_STEPS = 2000
 """Values that one walk looks at."""
@@ -68,6 +75,8 @@ _INVERSE: dict[str, Callable[[float], float]] = {
     "ReduceLogSum": math.exp,
     "ReduceLogSumExp": lambda c: c,
 }
+# Products of an operand with weights that may be constant: which operands.
+_WEIGHTED: dict[str, tuple[int, ...]] = {"MatMul": (0, 1), "Gemm": (0,), "Conv": (0,)}
 COMPARISONS = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
 
 
@@ -86,6 +95,7 @@ class Walk:
         self.roots = set(graph.inputs)
         self.sources: dict[Value, list[Value]] = {}
         self._left = _ALL_STEPS
+        self._sums: dict[tuple[Node, int], list[tuple[float, float]]] = {}
         for _, node in graph.walk():
             for value, came_from in _bindings(node):
                 self.sources.setdefault(value, []).extend(one for one in came_from if one is not None)
@@ -127,6 +137,8 @@ class Walk:
             yield from self._inverse(node, use)
         elif name in _UNDO:
             yield from self._undo(node, use)
+        elif name in _WEIGHTED:
+            yield from self._weighted(node, use)
         elif name in _PASSED:
             places = range(len(node.formal_inputs)) if _PASSED[name] == (_ALL,) else _PASSED[name]
             if name == "Mod":
@@ -175,6 +187,18 @@ class Walk:
             elif use.role != "data" or node.op_type in ("Add", "Sub"):  # a sum's threshold is worth trying on its parts
                 yield operand, use
 
+    def _weighted(self, node: Node, use: Use) -> Iterator[tuple[Value, Use]]:
+        """Through a product with constant weights: what all elements must be for a sum to reach the threshold."""
+        numbers = [c for c in use.constants if not isinstance(c, str)]
+        for place in _WEIGHTED[node.op_type] if use.role == "data" and numbers else ():
+            operand = node.input(place)
+            if (node, place) not in self._sums:
+                self._sums[node, place] = list(_sums(node, place))
+            sums = self._sums[node, place]
+            if operand is not None and sums:
+                found = _finite((c - bias) / weight for c in numbers for weight, bias in sums)
+                yield operand, replace(use, constants=found, edge=None)
+
     def constant(self, value: Value | None) -> tuple[Number, ...]:
         """The elements of a small constant, seen through slots and operators that only hand it on; else nothing."""
         for _ in range(32):
@@ -189,6 +213,38 @@ class Walk:
             else:
                 return ()
         return ()
+
+
+def _sums(node: Node, place: int) -> Iterator[tuple[float, float]]:
+    """Some of the sums that a product adds up where all elements of operand `place` are 1: the weights' part of each,
+    never 0, and the bias."""
+    weights = node.input(1 - place)
+    if weights is None or weights.data is None or not 0 < weights.data.size <= _MAX_WEIGHTS:
+        return
+    array = np.asarray(weights.data.numpy(), np.float64)
+    attributes = node.attributes
+    if node.op_type == "MatMul":
+        sums = array.sum(axis=-1 if place or array.ndim == 1 else -2)
+    elif node.op_type == "Gemm":
+        sums = array.sum(axis=1 if attributes.get("transB", 0) else 0) * attributes.get("alpha", 1.0)
+    else:
+        sums = array.sum(axis=tuple(range(1, array.ndim)))
+    sums, added = sums.reshape(-1), _bias(node)
+    if added.size not in (1, sums.size):
+        return
+    added = np.broadcast_to(added, sums.shape)
+    places = np.flatnonzero(np.abs(sums) > 1e-6 * np.abs(sums).max(initial=0.0))
+    by_size = places[np.argsort(np.abs(sums[places]), kind="stable")]
+    for chosen in dict.fromkeys((*places[:1].tolist(), *by_size[-1:].tolist(), *by_size[: _SUMS - 2].tolist())):
+        yield float(sums[chosen]), float(added[chosen])
+
+
+def _bias(node: Node) -> np.ndarray[Any, Any]:
+    """What is added to all sums, or to each; 0 where that isn't constant."""
+    bias = node.input(2)
+    if bias is None or bias.data is None:
+        return np.zeros(1)
+    return np.asarray(bias.data.numpy(), np.float64).reshape(-1) * node.attributes.get("beta", 1.0)
 
 
 def _bindings(node: Node) -> Iterator[tuple[Value, Sequence[Value | None]]]:

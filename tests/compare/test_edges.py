@@ -230,6 +230,33 @@ def test_a_narrow_band_is_hit_through_functions_and_sums(way, function, tmp_path
     assert any(0.7 < value < 0.7007 for value in values)
 
 
+WEIGHTS = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 10]], np.float32)
+KERNEL = np.array([[[[1, 2], [3, -5]]], [[[4, 5], [6, 7]]]], np.float32)
+PRODUCT = (
+    "(float[%s] x) => (float[%s] y) <float[3,3] w = {1, 2, 3, 4, 5, 6, 7, 8, 10}, float[3] b = {1, -2, 50}, "
+    "float[2,1,2,2] k = {1, 2, 3, -5, 4, 5, 6, 7}> { $ z = Neg(s) lo = Constant<value=float {300}>() "
+    "hi = Constant<value=float {300.2}>() a = Greater(s, lo) c = Less(s, hi) d = And(a, c) y = Where(d, s, z) }"
+)
+
+
+@pytest.mark.parametrize(
+    ("way", "shape", "function"),
+    [
+        ("s = MatMul(x, w)", "2,3", lambda x: x @ WEIGHTS),
+        ("s = MatMul(w, x)", "3,2", lambda x: WEIGHTS @ x),
+        ("q = MatMul(x, w) s = Add(q, b)", "2,3", lambda x: x @ WEIGHTS + [1, -2, 50]),
+        ("s = Gemm<alpha=0.5, beta=2.0, transB=1>(x, w, b)", "2,3", lambda x: x @ WEIGHTS.T / 2 + [2, -4, 100]),
+        ("s = Conv(x, k)", "1,1,2,2", lambda x: (KERNEL * x).sum((1, 2, 3))),
+    ],
+)
+def test_a_narrow_band_is_hit_through_constant_weights(way, shape, function, tmp_path):
+    result = "1,2,1,1" if "Conv" in way else shape
+    trials = edge_trials(signature_of(model((PRODUCT % (shape, result)).replace("$", way), tmp_path)), 64)
+    ordinary = [t.inputs["x"].astype(np.float64) for t in trials if t.kind == "edge"]
+    values = np.concatenate([function(x).reshape(-1) for x in ordinary])
+    assert ((values > 300) & (values < 300.2)).any()
+
+
 def test_constants_of_both_models_are_tried(tmp_path):
     text = "(float[4] x) => (bool[4] y) { k = Constant<value=float {$}>() y = Less(x, k) }"
     a, b = (model(text.replace("$", number), tmp_path, number) for number in ("3.5", "-77.25"))
