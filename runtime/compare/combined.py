@@ -23,6 +23,8 @@ from .tolerance import measure_values
 _MOST = 3  # extraordinary things in one set
 _SPECIAL = 0.3  # share of sets with special numbers
 _PASSES = 64  # in a combination; more are tried one thing at a time
+_NO_PASSES = 0.25  # share of trip counts that are one of those below
+_NONE = (0, 0, 0, -1, -2, -3, -7, -10)  # what else is made of such a number shows where loops hand on what they are given
 _BEYOND = 1 << 20  # drafts from here on are nobody else's
 
 
@@ -52,7 +54,7 @@ class Combined:
             return self._listed[number]
         random = np.random.default_rng([self._seed & 0xFFFFFFFF, 17, number])
         draft = Draft(self._signature, _BEYOND + number, self._seed)
-        designed = Designed(arrays(draft.values()), "edge")
+        designed = Designed(self._without_passes(arrays(draft.values()), random), "edge")
         groups = [group for group in self._cases[random.random() < _SPECIAL] if group]
         for _ in range(int(random.integers(_MOST + 1)) if groups else 0):
             group = groups[int(random.integers(len(groups)))]
@@ -62,6 +64,14 @@ class Combined:
                 why = f"{designed.why}; {changed.why}" if designed.why else changed.why
                 designed = Designed(changed.inputs, kind, why, designed.tags | changed.tags)
         return replace(designed, inputs={name: self._soon(name, value) for name, value in designed.inputs.items()})
+
+    def _without_passes(self, values: dict[str, Values], random: np.random.Generator) -> dict[str, Values]:
+        """The values with some trip counts of 0 or less, each on its own."""
+        for name in self._trips:
+            old = values.get(name)
+            if isinstance(old, np.ndarray) and old.dtype.kind == "i" and random.random() < _NO_PASSES:
+                values[name] = np.full_like(old, random.choice(_NONE))
+        return values
 
     def _soon(self, name: str, value: Values) -> Values:
         """A trip count that ends soon: long loops would leave no time for the other sets."""

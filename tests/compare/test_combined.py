@@ -46,6 +46,26 @@ def sampled(paths, runtime="", to=1500, patience=0.05):
     return Combined(*sets), dict(zip(outputs["numbers"].tolist(), outputs["ways"].tolist(), strict=True))
 
 
+# seen where no pass of one loop changes a number of passes of another that is below 0, too
+HANDED_ON = """(int64 m, int64 n, float[2] x) => (float[2] z, int64 y) {
+    z, last = Loop(n, , x, m) <body = b (int64 i, bool c, float[2] s, int64 j) => (bool d, float[2] t, int64 l) {
+        d = Identity(c)
+        t = Loop(m, , s) <body = e (int64 o, bool p, float[2] q) => (bool r, float[2] u) {
+            r = Identity(p) u = Neg(q) }>
+        l = Identity(i) }>
+    three = Constant<value=int64 {3}>() third = Div(last, three) y = $(third, three)
+}"""
+
+
+def test_trip_counts_of_0_and_below_come_together(tmp_path):
+    paths = files(tmp_path, HANDED_ON.replace("$", "Mod"), HANDED_ON.replace("$", "Mod<fmod=1>"))
+    sets, apart = sampled(paths, to=200)
+    assert len(apart) >= 3
+    for number in apart:
+        inputs = sets.set(number).inputs
+        assert inputs["n"] <= 0 and inputs["m"] <= -3
+
+
 def test_sets_are_the_same_ones_for_the_same_arguments(tmp_path):
     paths = files(
         tmp_path,
