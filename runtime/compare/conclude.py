@@ -14,6 +14,9 @@ ENOUGH = 0.25
 that aren't ours."""
 
 
+_OPEN = "which of them is wrong can't be told"
+
+
 def conclude(report: Report, telling: int, random: Sequence[str] = (), said: Sequence[str] = ()) -> Report:
     """Fill in verdict and reasons.
 
@@ -117,7 +120,7 @@ def _remarks(report: Report) -> Iterator[str]:
     for one in report.disagreements:
         yield (
             f"{one.one} and {one.other} contradict each other on {one.side.upper()} in {one.trials} trials (first in "
-            f"trial {one.first}: {one.difference}); which of them is wrong can't be told"
+            f"trial {one.first}: {one.difference}); {one.habit or _OPEN}"
         )
     if counts["only-b"]:
         yield f"{report.a} refuses {counts['only-b']} inputs on which {report.b} answers"

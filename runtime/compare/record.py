@@ -17,7 +17,7 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
      "coverage": {"a": coverage | null, "b": coverage | null},     see `coverage.summary`
      "first": finding | null,                   the first trial on which they differ
      "disagreements": [{"side": "a" | "b", "one": runnable, "other": runnable, "trials": n, "first": n,
-                        "difference": difference}, ...],               runnables of one side against each other
+                        "difference": difference, "habit": text}, ...],  runnables of one side against each other
      "trials": [{"number": n, "status": status, "evidence": 0 | 1 | 2, "failed": bool, "units": number | null,
                  "inputs": {name: text},
                  "a": [run, ...], "b": [run, ...]}, ...]}
@@ -112,7 +112,8 @@ class Finding:
 
 @dataclass(slots=True)
 class Disagreement:
-    """Two runnables of one side that contradict each other on `trials` trials, first on trial `first`."""
+    """Two runnables of one side that contradict each other on `trials` trials, first on trial `first`; `habit`: what
+    one of them is known to do with special values that were met where they are furthest apart."""
 
     side: str
     one: str
@@ -120,6 +121,7 @@ class Disagreement:
     first: int
     difference: Difference
     trials: int = 0
+    habit: str = ""
 
 
 @dataclass(slots=True)

@@ -39,7 +39,8 @@ SETTLED_BUDGET = 10.0
 """Seconds at most after a difference was found: what is looked at from there on doesn't change the verdict."""
 
 _PATIENCE, _LEAST = 54.0, 2.0  # seconds for one set of inputs, below those after which the process is killed
-_LATE = "not decided whether rounding explains it, the time for that is used up"
+UNDECIDED = "not decided whether rounding explains it"
+_LATE = f"{UNDECIDED}, the time for that is used up"
 
 _GROSS = 10.0
 _MORE = 8  # so many trials are looked at after the budget, as long as twice the budget lasts
@@ -183,7 +184,7 @@ class TrialRounding:
                 return _LATE
             outcome = self._rounding.ask(self._batch, 0, self._number, coarse)
             if outcome.outputs is None and outcome.stage not in ("load", "run"):
-                return f"not decided whether rounding explains it ({outcome.error})"
+                return f"{UNDECIDED} ({outcome.error})"
             self._known[coarse] = outcome if outcome.outputs is None else Evidence.read(outcome.outputs)
         found = self._known[coarse]
         if isinstance(found, Evidence):

@@ -97,9 +97,7 @@ class SecondLook:
         marked = False
         seen: dict[str, set[str]] = {}
         for one in both:
-            if one.side.watch is not None:
-                for operator, kinds in (next(iter(one.side.watch.run([one.given]))).outputs or {}).items():
-                    seen.setdefault(operator, set()).update(np.asarray(kinds, object).reshape(-1))
+            _add_seen(one, seen)
             for answer in one.own:
                 fault = known_habit(answer.runnable.name, seen)
                 if fault:
@@ -107,6 +105,17 @@ class SecondLook:
                     marked = True
         self._patience -= time.monotonic() - start
         return marked
+
+    def habit(self, both: TrialAnswers, runnables: Sequence[str]) -> str:
+        """The known way of one of these with special values that went into it, "" if there is none."""
+        if self.is_over:
+            return ""
+        start = time.monotonic()
+        seen: dict[str, set[str]] = {}
+        for one in both:
+            _add_seen(one, seen)
+        self._patience -= time.monotonic() - start
+        return next(filter(None, (known_habit(name, seen) for name in runnables)), "")
 
     def by_one_runtime(self, both: TrialAnswers, near: bool = False) -> Pair | None:
         """The answers of one runtime for both files, where they are the same.
@@ -181,3 +190,10 @@ class SecondLook:
         mine, theirs = found.outputs or {}, answer.outputs or {}
         renamed = dict(zip(theirs, mine.values(), strict=False))
         return len(mine) == len(theirs) and self._apart(replace(found, outputs=renamed), answer, near) is None
+
+
+def _add_seen(one: SideAnswers, seen: dict[str, set[str]]) -> None:
+    """Operators of a file -> kinds of special values that they are given."""
+    if one.side.watch is not None:
+        for operator, kinds in (next(iter(one.side.watch.run([one.given]))).outputs or {}).items():
+            seen.setdefault(operator, set()).update(np.asarray(kinds, object).reshape(-1))

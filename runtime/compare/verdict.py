@@ -17,11 +17,12 @@ import numpy as np
 from ..oracles import Batch, Outcome, Values
 from .answers import Answer, Pair, SideAnswers, TrialAnswers, answers_of, evidence
 from .conclude import conclude
+from .disagreements import Disagreements
 from .interface import fits, interface_differences
 from .iterations import Stacking
 from .matching import Matching, match_names, renamed
 from .ranges import are_coarse_integers, is_overflow_open, mark_beyond_int32
-from .record import Disagreement, Finding, Report, SideRun, Status, Trial, describe
+from .record import Finding, Report, SideRun, Status, Trial, describe
 from .rounding import Rounding, TrialRounding
 from .rounding_tensors import judged
 from .running import TrialRuns
@@ -106,9 +107,9 @@ class _Comparison:
         self.outputs: Matching | None = None
         self.first: Finding | None = None
         self.is_settled = False  # a runtime that isn't ours has a part in the first difference
-        self.disagreements: dict[tuple[str, str, str], Disagreement] = {}
         self.telling = 0  # equal trials with something to compare in them
         self.again = SecondLook(self._first_difference)
+        self.disagreements = Disagreements(self._first_difference, self.again, rounding)
         self.parted = 0
         self.excused = 0  # trials in which a difference had such a reason
 
@@ -118,6 +119,8 @@ class _Comparison:
         try:
             for number in range(len(self.batches)):
                 trials.append(self._trial(number, runs))
+            if not self.is_settled:
+                self.disagreements.explain({} if self.outputs is None else self.outputs.pairs, len(self.batches))
         finally:
             runs.close()
             self.again.close()
@@ -130,7 +133,7 @@ class _Comparison:
                 self.b.name,
                 trials=trials,
                 first=self.first,
-                disagreements=list(self.disagreements.values()),
+                disagreements=self.disagreements.found,
                 inputs=self.inputs,
                 outputs=outputs,
                 rtol=self.rtol,
@@ -163,8 +166,7 @@ class _Comparison:
         if special and judgement.status == "different" and not (known and self._is_ours_to_tell(both)):
             judgement = judgement.inconclusive()
         self.telling += judgement.telling
-        for side, answers in zip("ab", both, strict=True):
-            self._note_disagreements(number, side, answers.usable)
+        self.disagreements.note(number, special, both)
         if not self.is_settled:
             self.is_settled = judgement.status == "different" and known > 0
             if self.is_settled or self.first is None:
@@ -352,14 +354,6 @@ class _Comparison:
     def _twin(self, name: str) -> str:
         """B's name of an output of A; "" if it has none."""
         return "" if self.outputs is None else self.outputs.pairs.get(name, "")
-
-    def _note_disagreements(self, number: int, side: str, usable: list[Answer]) -> None:
-        """Note which runnables of one side contradict each other."""
-        for one, other in itertools.combinations(usable, 2):
-            found = self._first_difference(one, other)
-            if found is not None:
-                key = (side, one.runnable.name, other.runnable.name)
-                self.disagreements.setdefault(key, Disagreement(*key, number, found)).trials += 1
 
     def _first_difference(self, one: Answer, other: Answer, near: bool = False) -> Difference | None:
         """The first difference between two answers for one file; `near`: beyond a few units in the last place."""
