@@ -151,7 +151,7 @@ class _Exploration:
         self.probed: list[tuple[Batch, float]] = []
 
     def run(self) -> Explored:
-        self.signature = accepted(self.signature, self._accepts, self.seed)
+        self.signature = accepted(self.signature, self._accepts, self.seed, self._declared_shapes())
         self.signature = affordable(self.signature, self.probed, self._accepts, self.seed)
         ones = dict.fromkeys(symbols_of(self.signature), 1)
         start = time.monotonic()
@@ -199,6 +199,12 @@ class _Exploration:
         if not outcome.usable or not _has_numbers(outcome) or not self._is_as_declared(outcome):
             return False
         return self.runtime is None or self.runtime.ask(batch).outputs is not None
+
+    def _declared_shapes(self) -> list[tuple[int, ...]]:
+        """The fixed shapes that A declares for results."""
+        hub = self.hubs[0]
+        shapes = [] if hub is None else [value.tensor.static_shape for value in hub.outputs]
+        return [shape for shape in shapes if shape is not None]
 
     def _plain(self) -> Iterator[Designed]:
         return (Designed(batch) for batch in design(self.signature, math.ceil(self.wanted * _SPARE), self.seed))

@@ -1,9 +1,10 @@
-"""What a model takes, found by asking it: sizes, and rows of categories.
+"""What a model takes, found by asking it: sizes, rows of categories, and integers that lead to the declared sizes.
 
 Networks of many strides take no small images, recognizers lines of one height only, speech models windows of one
 length. Where a model refuses most of the designed sizes, sizes are drawn for each open dimension until some are
 accepted, and from then on half of the draws change one dimension of an accepted set. Encoders refuse what isn't among
-the categories of a column: rows are drawn from all categories until some are accepted.
+the categories of a column: rows are drawn from all categories until some are accepted. Where integers decide of which
+size a result is that a model declares with fixed ones (of Resize, Slice, Pad), such integers are drawn.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from ...passes.types import Dim, DType, Interval, OptionalType, SequenceType, TensorType, Type
 from ..oracles import Values
 from .inputs import Draft, design, elements_of, symbols_of, tensor_types
-from .signature import Signature
+from .signature import InputSpec, Signature
 
 _PROBES = 12
 _ENOUGH = 9  # of the probes
@@ -41,18 +42,25 @@ _SCALES = ((8, 64), (8, 200), (1, 64), (8, 640), (1, 640))
 _MOST_ELEMENTS = 1 << 19  # of all inputs
 _AFFORDABLE = 1.0  # seconds for one set
 _RARE = 7  # sets of affordable sizes for one of larger ones
+_MOST_INTEGERS = 16  # of one input
+_INTEGER_SECONDS = 5.0
+_AS_DECLARED = 0.7  # share of draws that are a result's own sizes, where there are as many
 
 
 Accepts = Callable[[dict[str, Values]], bool]
 
 
-def accepted(signature: Signature, accepts: Accepts, seed: int) -> Signature:
-    """The signature itself where `accepts` takes most of what is designed for it, else one with `sizings` or `rows`.
+def accepted(signature: Signature, accepts: Accepts, seed: int, shapes: Sequence[Sequence[int]] = ()) -> Signature:
+    """The signature itself where `accepts` takes most of what is designed for it, else one with `sizings`, `rows` or
+    `integers`.
 
     Args:
         accepts: runs the model on a set of inputs; whether it gives results.
+        shapes: of the results for which the model declares fixed ones.
     """
-    if not has_open_sizes(signature):
+    is_open = has_open_sizes(signature)
+    deciding = [] if is_open or not shapes else [spec.name for spec in signature.inputs if _decides(spec)]
+    if not is_open and not deciding:
         return signature
     taken: list[dict[str, Values]] = []
     end = time.monotonic() + _PROBE_SECONDS
@@ -64,6 +72,8 @@ def accepted(signature: Signature, accepts: Accepts, seed: int) -> Signature:
             break
     if len(taken) * _PROBES >= _ENOUGH * probed:
         return signature
+    if deciding:
+        return replace(signature, integers=tuple(_integers(signature, deciding, accepts, seed, shapes)))
     rows = _rows(signature, accepts, seed)
     if rows:
         return replace(signature, rows=rows)
@@ -104,6 +114,41 @@ def affordable(
 def has_open_sizes(signature: Signature) -> bool:
     """Whether the size of some dimension isn't fixed."""
     return not all(isinstance(dim, int) for spec in signature.inputs for dim in _dims(spec.type))
+
+
+def _decides(spec: InputSpec) -> bool:
+    """Whether it is a few integers that may decide of which size a result is."""
+    kind = spec.type
+    if not isinstance(kind, TensorType) or kind.dtype is None or not kind.dtype.is_integer or not spec.edges:
+        return False
+    count = math.prod(dim for dim in kind.shape or () if isinstance(dim, int))
+    return 0 < count <= _MOST_INTEGERS and all(edge.kind not in ("trip", "condition") for edge in spec.edges)
+
+
+def _integers(
+    signature: Signature, names: Sequence[str], accepts: Accepts, seed: int, shapes: Sequence[Sequence[int]]
+) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
+    """Values of these inputs with which the model gives what it declares."""
+    random = np.random.default_rng([seed & 0xFFFFFFFF, len(names), len(shapes)])
+    sizes = {size for shape in shapes for size in shape}
+    sizes |= {dim for spec in signature.inputs for dim in _dims(spec.type) if isinstance(dim, int)}
+    pool = sorted({-1, 0, 1, 2, *sizes, *(size - 1 for size in sizes)})
+    end = time.monotonic() + _INTEGER_SECONDS
+    found = 0
+    for number in range(_DRAWS):
+        if found == _WANTED or time.monotonic() > end:
+            break
+        batch = Draft(signature, 4 * number, seed).values()
+        drawn: dict[str, np.ndarray[Any, Any]] = {}
+        for name in names:
+            old = np.asarray(batch[name])
+            fitting = [shape for shape in shapes if len(shape) == old.size]
+            own = bool(fitting) and random.random() < _AS_DECLARED
+            values = fitting[int(random.integers(len(fitting)))] if own else random.choice(pool, old.size)
+            drawn[name] = np.maximum(values, np.iinfo(old.dtype).min).astype(old.dtype).reshape(old.shape)
+        if accepts({**batch, **drawn}):
+            found += 1
+            yield drawn
 
 
 def _rows(signature: Signature, accepts: Accepts, seed: int) -> dict[str, np.ndarray[Any, Any]]:

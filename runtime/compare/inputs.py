@@ -24,6 +24,7 @@ from .signature import InputSpec, Role, Signature
 _DEEP_TRIPS = (3, 3, 2, 4)
 _WALK = (0, 1, 3, 2, 6, 4, 1, 9)
 _SIZES = (2, 3, 1, 4, 5, 7, 2, 3, 8)
+_FREE = 8  # one in so many sets has other integers than those with which the results are of the declared sizes
 _MAX_CROSSED_CONDITIONS = 6
 
 ORDINARY = 1e9
@@ -52,6 +53,9 @@ class Draft:
     def __init__(self, signature: Signature, number: int, seed: int, sizes: Mapping[str, int] | None = None) -> None:
         self.specs = signature.inputs
         self.rows = signature.rows
+        self.integers: Mapping[str, np.ndarray[Any, Any]] = {}
+        if signature.integers and number % _FREE:
+            self.integers = signature.integers[number % len(signature.integers)]
         self.number = number
         self.random = np.random.default_rng([seed & 0xFFFFFFFF, number])
         self.is_base = sizes is not None
@@ -85,6 +89,9 @@ class Draft:
         found: dict[str, Values] = {}
         turns: Counter[Role] = Counter()
         for spec in self.specs:
+            if spec.name in self.integers:
+                found[spec.name] = self.integers[spec.name]
+                continue
             if spec.default is not None and (self.number == 0 or self.random.random() < 0.25):
                 found[spec.name] = spec.default
                 continue

@@ -113,6 +113,8 @@ class Signature:
         sizes: integers that the models hold, which a dimension may be compared with.
         sizings: sets of sizes, symbol -> size, that the model is known to take; each set of inputs has one of them.
         rows: input -> rows [R, ...] that the model is known to take; row k of all of them go together.
+        integers: sets of integers, input -> value, with which the model is known to give results of the sizes that it
+            declares; most sets of inputs have one of them.
     """
 
     inputs: list[InputSpec] = field(default_factory=list)
@@ -120,6 +122,7 @@ class Signature:
     sizes: tuple[int, ...] = ()
     sizings: tuple[Mapping[str, int], ...] = ()
     rows: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+    integers: tuple[Mapping[str, np.ndarray[Any, Any]], ...] = ()
 
 
 WIDE = frozenset(["wide"])

@@ -11,6 +11,9 @@ import numpy as np
 
 from .base import Array, Attributes, Kernel, is_float, normal_axes, to_ints, widened
 
+POSITION_UNITS = 4.0
+"""Of rounding on the way to a position: a difference, a product and a quotient."""
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -26,39 +29,44 @@ class Axis:
         return self.length == self.output and math.isclose(self.scale, 1.0) and self.roi == (0.0, 1.0)
 
 
-def _half_pixel(x: Array, axis: Axis) -> Array:
-    return (x + 0.5) / axis.scale - 0.5
+Round = Callable[[Array], Array]
+"""Where a runtime rounds on the way to a position: gives the numbers back, or with the errors of a noisy run. Which
+element is nearest, and what lies outside of a region, may turn by them."""
 
 
-def _half_pixel_symmetric(x: Array, axis: Axis) -> Array:
+def _half_pixel(x: Array, axis: Axis, rounded: Round) -> Array:
+    return rounded((x + 0.5) / axis.scale) - 0.5
+
+
+def _half_pixel_symmetric(x: Array, axis: Axis, rounded: Round) -> Array:
     adjustment = axis.output / (axis.scale * axis.length)
-    return axis.length / 2 * (1 - adjustment) + _half_pixel(x, axis)
+    return axis.length / 2 * (1 - adjustment) + _half_pixel(x, axis, rounded)
 
 
-def _pytorch_half_pixel(x: Array, axis: Axis) -> Array:
-    return _half_pixel(x, axis) if axis.output > 1 else np.zeros_like(x)
+def _pytorch_half_pixel(x: Array, axis: Axis, rounded: Round) -> Array:
+    return _half_pixel(x, axis, rounded) if axis.output > 1 else np.zeros_like(x)
 
 
-def _align_corners(x: Array, axis: Axis) -> Array:
+def _align_corners(x: Array, axis: Axis, rounded: Round) -> Array:
     """The resized length is the fractional one that the scale gives."""
     resized = axis.scale * axis.length
-    return np.zeros_like(x) if resized == 1 else x * (axis.length - 1) / (resized - 1)
+    return np.zeros_like(x) if resized == 1 else rounded(x * (axis.length - 1) / (resized - 1))
 
 
-def _crop_and_resize(x: Array, axis: Axis) -> Array:
+def _crop_and_resize(x: Array, axis: Axis, rounded: Round) -> Array:
     (start, end), last = axis.roi, axis.length - 1
     if axis.output == 1:
-        return np.full_like(x, 0.5 * (start + end) * last)
-    return start * last + x * (end - start) * last / (axis.output - 1)
+        return rounded(np.full_like(x, 0.5 * (start + end) * last))
+    return rounded(np.full_like(x, start * last)) + rounded(x * (end - start) * last / (axis.output - 1))
 
 
-_COORDINATES: dict[str, Callable[[Array, Axis], Array]] = {
+_COORDINATES: dict[str, Callable[[Array, Axis, Round], Array]] = {
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
     "pytorch_half_pixel": _pytorch_half_pixel,
     "align_corners": _align_corners,
-    "asymmetric": lambda x, axis: x / axis.scale,
-    "tf_half_pixel_for_nn": lambda x, axis: (x + 0.5) / axis.scale,
+    "asymmetric": lambda x, axis, rounded: rounded(x / axis.scale),
+    "tf_half_pixel_for_nn": lambda x, axis, rounded: rounded((x + 0.5) / axis.scale),
     "tf_crop_and_resize": _crop_and_resize,
 }
 _NEAREST: dict[str, Callable[[Array, Axis], Array]] = {
@@ -95,8 +103,8 @@ class Filter:
     extrapolation: float
 
 
-def _resize_axis(x: Array, number: int, axis: Axis, how: Filter) -> Array:
-    places = _COORDINATES[how.coordinates](np.arange(axis.output, dtype=np.float64), axis)
+def _resize_axis(x: Array, number: int, axis: Axis, how: Filter, rounded: Round) -> Array:
+    places = _COORDINATES[how.coordinates](np.arange(axis.output, dtype=np.float64), axis, rounded)
     last = axis.length - 1
     if how.mode == "nearest":
         index = np.clip(_NEAREST[how.nearest](places, axis), 0, last).astype(np.int64)
@@ -130,7 +138,7 @@ def _taps(places: Array, axis: Axis, how: Filter) -> tuple[Array, Array]:
     return np.clip(index, 0, axis.length - 1).astype(np.int64), weights
 
 
-def _resized(x: Array, axes: dict[int, Axis], how: Filter) -> Array:
+def _resized(attrs: Attributes, x: Array, axes: dict[int, Axis], how: Filter) -> Array:
     if how.mode not in ("nearest", "linear", "cubic") or (how.antialias and how.mode == "nearest"):
         raise ValueError(f"mode {how.mode!r} isn't possible{' with antialias' if how.antialias else ''}")
     work = widened(x) if is_float(x.dtype) else x
@@ -138,7 +146,7 @@ def _resized(x: Array, axes: dict[int, Axis], how: Filter) -> Array:
         work = x.astype(np.float64)
     for number, axis in axes.items():
         if not axis.unchanged:
-            work = _resize_axis(work, number, axis, how)
+            work = _resize_axis(work, number, axis, how, lambda places: attrs.computed(places, POSITION_UNITS))
     if work.dtype != x.dtype and not is_float(x.dtype):
         info = ml_dtypes.iinfo(x.dtype)
         return np.clip(np.rint(work), info.min, info.max).astype(x.dtype)
@@ -180,7 +188,7 @@ def resize(
     else:
         raise ValueError("neither scales nor sizes are given")
     placed = [Axis(axis.length, axis.output, axis.scale, region) for axis, region in zip(plan, regions, strict=True)]
-    return _resized(x, dict(zip(axes, placed, strict=True)), how)
+    return _resized(attrs, x, dict(zip(axes, placed, strict=True)), how)
 
 
 def _sized(lengths: list[int], sizes: list[int], policy: str) -> list[Axis]:
@@ -197,7 +205,7 @@ def _resize_10(attrs: Attributes, x: Array, scales: Array) -> Array:
     mode = attrs.string("mode").replace("bilinear", "linear")
     how = Filter(mode, "asymmetric", "simple", -0.75, False, False, 0.0)
     axes = {axis: _scaled(x.shape[axis], scale) for axis, scale in enumerate(scales.tolist())}
-    return _resized(x, axes, how)
+    return _resized(attrs, x, axes, how)
 
 
 def upsample(attrs: Attributes, x: Array, scales: Array | None = None) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from ...passes.errors import Unsupported
 from .base import Array, Attributes, Kernel, is_float, scalar, to_ints, weighted, widened
 from .conv import interpolated
-from .resize import cubic, triangle
+from .resize import POSITION_UNITS, cubic, triangle
 
 
 def affine_grid(attrs: Attributes, theta: Array, size: Array) -> Array:
@@ -50,7 +50,7 @@ def _sampling(
     With a border, cubic taps are held inside one by one (as ONNX Runtime and PyTorch do it), other points as a whole.
     """
     scaled = (points + 1) / 2 * (length - 1) if align else ((points + 1) * length - 1) / 2
-    scaled = np.rint(scaled) if mode == "nearest" else attrs.rounded(scaled)
+    scaled = np.rint(attrs.computed(scaled, POSITION_UNITS)) if mode == "nearest" else attrs.rounded(scaled)
     low, high = _bounds(length, align)
     outside = (scaled < low) | (scaled > high)
     if padding == "border" and mode != "cubic":
@@ -92,12 +92,12 @@ def grid_sample(attrs: Attributes, x: Array, grid: Array) -> Array:
 
 
 def _line(
-    start: np.floating, cell: np.floating, count: int, samples: int, length: int
+    attrs: Attributes, start: np.floating, cell: np.floating, count: int, samples: int, length: int
 ) -> tuple[Array, Array, Array, Array]:
     """Sample points of all cells along one axis: lower and upper neighbour, share of the upper one, whether inside."""
     cells = np.repeat(np.arange(count), samples).astype(cell.dtype)
     within = np.tile(np.arange(samples), count).astype(cell.dtype) + cell.dtype.type(0.5)
-    place = start + cells * cell + within * cell / max(samples, 1)
+    place = attrs.computed(start + cells * cell + within * cell / max(samples, 1), POSITION_UNITS)
     inside = (place >= -1.0) & (place <= length)
     place = np.maximum(place, 0)
     low = np.minimum(place.astype(np.int64), length - 1)
@@ -125,8 +125,8 @@ def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
         columns = ratio if ratio > 0 else max(math.ceil(wide / width), 0)
         if rows == 0 or columns == 0:
             continue
-        top, bottom, v, in_y = _line(y1, tall / height, height, rows, x.shape[2])
-        left, right, u, in_x = _line(x1, wide / width, width, columns, x.shape[3])
+        top, bottom, v, in_y = _line(attrs, y1, tall / height, height, rows, x.shape[2])
+        left, right, u, in_x = _line(attrs, x1, wide / width, width, columns, x.shape[3])
         plane = image[int(batch[number])]
         inside = in_y[:, None] & in_x
         corners = [

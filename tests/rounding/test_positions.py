@@ -1,0 +1,42 @@
+"""Positions that operators compute inside: rounding there decides what is nearest, and what lies outside."""
+
+import numpy as np
+import onnx
+import pytest
+from backedge.convert.files import load, to_hub
+from backedge.runtime.wide.evidence import Pair
+from onnx import parser
+
+X = np.float32([[[[-1, -2, 0, 1], [1, 3, 1, -2], [1, -1, 1, -1], [-1, 0, 2, 2]]]])
+CROP = """(float[1,1,4,4] x, float[8] r) => (float[1,1,3,3] y) <int64[4] s = {1, 1, 3, 3}> {
+    y = Resize<coordinate_transformation_mode="tf_crop_and_resize", mode="linear", extrapolation_value=9.0>(x, r, , s)
+}"""
+NEAREST = """(float[1,1,4,3] x, float[1,1,3,2] g) => (float[1,1,1,3] y) <int64[4] s = {1, 1, 3, 2}> {
+    grid = Reshape(g, s) y = GridSample<mode="nearest">(x, grid) }"""
+
+
+def moved(text, tmp_path, **inputs):
+    """How far strong noise moves each element at most."""
+    path = tmp_path / "m.onnx"
+    onnx.save(parser.parse_model(f'<ir_version: 10, opset_import: ["" : 20]> g {text}'), path)
+    hub = to_hub(load(path))
+    pair = Pair(hub, hub, {name: name for name in inputs}, {"y": "y"})
+    (output,) = pair.strong(inputs, 0, False).values()
+    return output.spread[0].reshape(-1, 3)
+
+
+def test_a_border_that_is_reached_by_rounding_alone_may_be_missed(tmp_path):
+    """Its last row is 1.45 * 3 - 1.45 * 3, the first one of the image where nothing is rounded."""
+    found = moved(CROP, tmp_path, x=X, r=np.float32([0, 0, 1.4503223, 0, 0, 0, 0, 1]))
+    assert found[2].min() > 1 and found[:2].max() < 1e-3
+
+
+def test_a_border_that_is_reached_without_rounding_is_not(tmp_path):
+    assert moved(CROP, tmp_path, x=X, r=np.float32([0, 0, 1, 0, 0, 0, 0, 1])).max() < 1e-5
+
+
+@pytest.mark.parametrize(("place", "turns"), [(0.0, False), (-1 / 3, True)])
+def test_the_nearest_element_turns_where_the_place_between_two_is_rounded(place, turns, tmp_path):
+    """Of three elements, -1/3 lies between the first two."""
+    grid = np.float32([[[[place, 0.1], [0.1, 0.1], [0.9, 0.1]]]])
+    assert (moved(NEAREST, tmp_path, x=X[..., :3], g=grid)[0, 0] > 0) == turns
