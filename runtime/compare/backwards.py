@@ -193,7 +193,8 @@ class Walk:
         for place in _WEIGHTED[node.op_type] if use.role == "data" and numbers else ():
             operand = node.input(place)
             if (node, place) not in self._sums:
-                self._sums[node, place] = list(_sums(node, place))
+                with np.errstate(all="ignore"):  # weights may be infinite
+                    self._sums[node, place] = list(_sums(node, place))
             sums = self._sums[node, place]
             if operand is not None and sums:
                 found = _finite((c - bias) / weight for c in numbers for weight, bias in sums)

@@ -24,7 +24,7 @@ _MOST = 3  # extraordinary things in one set
 _SPECIAL = 0.3  # share of sets with special numbers
 _PASSES = 64  # in a combination; more are tried one thing at a time
 _NO_PASSES = 0.25  # share of trip counts that are one of those below
-_NONE = (0, 0, 0, -1, -2, -3, -7, -10)  # loops hand on what they are given then, such a number of another's passes, too
+_NONE = (0, 0, 0, -1, -2, -3, -7, -10)  # a loop without a pass hands on its initial values, which may be trip counts
 _BEYOND = 1 << 20  # drafts from here on are nobody else's
 
 

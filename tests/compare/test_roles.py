@@ -263,3 +263,14 @@ def test_operators_that_draw_random_numbers():
     node(g, "Dropout", x, None, on)
     branch(g, p, [x], lambda r, v: node(r, "RandomNormalLike", v), lambda r, v: node(r, "Neg", v))
     assert random_operators(g) == ["Dropout", "RandomNormalLike"]
+
+
+def test_weights_that_are_no_numbers_lead_nowhere(recwarn):
+    """Thresholds are led back through sums of weights; these have none but 0."""
+    graph = Graph("hub")
+    x = graph.add_input("x", tensor("float32", 2, 2))
+    weights = graph.add_constant(np.float32([[np.inf, np.nan, 0], [-np.inf, 1, 0]]), "w")
+    product = node(graph, "MatMul", x, weights, type=FLOAT)
+    graph.outputs.append(node(graph, "Less", product, graph.add_constant(np.float32(3), "k"), type=BOOL))
+    (spec,) = signature_of(graph).inputs
+    assert not spec.constants and not recwarn.list
