@@ -103,14 +103,17 @@ class Filter:
     extrapolation: float
 
 
-def _resize_axis(x: Array, number: int, axis: Axis, how: Filter, rounded: Round) -> Array:
-    places = _COORDINATES[how.coordinates](np.arange(axis.output, dtype=np.float64), axis, rounded)
+def _resize_axis(attrs: Attributes, x: Array, number: int, axis: Axis, how: Filter) -> Array:
+    places = _COORDINATES[how.coordinates](
+        np.arange(axis.output, dtype=np.float64), axis, lambda places: attrs.computed(places, POSITION_UNITS)
+    )
     last = axis.length - 1
     if how.mode == "nearest":
         index = np.clip(_NEAREST[how.nearest](places, axis), 0, last).astype(np.int64)
         result = np.take(x, index, axis=number)
     else:
         index, weights = _taps(places, axis, how)
+        weights = attrs.weights(weights)
         tail = (1,) * (x.ndim - number - 1)
         parts = (
             np.take(x, index[:, tap], axis=number) * weights[:, tap].astype(x.dtype).reshape(-1, *tail)
@@ -146,7 +149,7 @@ def _resized(attrs: Attributes, x: Array, axes: dict[int, Axis], how: Filter) ->
         work = x.astype(np.float64)
     for number, axis in axes.items():
         if not axis.unchanged:
-            work = _resize_axis(work, number, axis, how, lambda places: attrs.computed(places, POSITION_UNITS))
+            work = _resize_axis(attrs, work, number, axis, how)
     if work.dtype != x.dtype and not is_float(x.dtype):
         info = ml_dtypes.iinfo(x.dtype)
         return np.clip(np.rint(work), info.min, info.max).astype(x.dtype)

@@ -26,6 +26,7 @@ from .terms import (
     SHAKEN,
     STEPPING,
     TERMS,
+    WEIGHED,
 )
 
 _STORED_BITS = 8
@@ -79,8 +80,8 @@ class Wide:
         if (is_constant and _is_rounded_once(node)) or _is_of_bits(node, types):
             return lambda *values: self.value(kernel(plain, *_as_declared(values, inputs)))
         operator = _Operator(self, node, kernel, attributes, inputs, types)
+        self.rounds_constants |= (is_constant or node.op_type in WEIGHED) and not operator.is_exact
         if is_constant and not operator.is_exact:
-            self.rounds_constants = True
             return _ConstantOperator(self, operator)
         return operator
 
@@ -119,6 +120,7 @@ class _Operator:
         floats = (one for one in (*inputs, *outputs) if one is not None and one.is_float)
         self._inner = next(floats, DType.FLOAT32)
         attributes.rounded, attributes.computed, attributes.whole = self._rounded, self._computed, self._whole
+        attributes.weights = self._weights
 
     @property
     def is_exact(self) -> bool:
@@ -161,6 +163,11 @@ class _Operator:
         """An intermediate result: off whatever it is, a mean of ones as well."""
         noise = self._noise
         return value if noise is None else noise.terms(value, self._inner, 1.0, self._inside)
+
+    def _weights(self, value: Array) -> Array:
+        """Numbers that come from sizes alone: rounded in runs that round what is computed from constants, too."""
+        noise = self._wide.noise
+        return value if noise is None else noise.result(value, self._inner, 1.0)
 
     def _computed(self, value: Array, units: float) -> Array:
         """Numbers on their way to whole ones, as a runtime computes them."""

@@ -148,6 +148,9 @@ SHAKEN: dict[str, tuple[int, ...]] = {
 ROUNDED_INSIDE = frozenset({"Attention", "FlexAttention", "LinearAttention"})
 """Sums of sums: what is between them is held in the type of the inputs, halves as well."""
 
+WEIGHED = frozenset({"Resize", "Upsample"})
+"""Sums with weights that come from sizes alone, which another file may hold rounded."""
+
 NEVER_EXACT = frozenset({"DFT", "STFT", "Mod"})
 """Sums with factors that no type holds, and what some runtimes compute as x - y * floor(x / y): that a type holds a
 result doesn't say that it was rounded nowhere."""

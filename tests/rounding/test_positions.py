@@ -3,6 +3,7 @@
 import numpy as np
 import onnx
 import pytest
+from backedge.convert import convert
 from backedge.convert.files import load, to_hub
 from backedge.runtime.wide.evidence import Pair
 from onnx import parser
@@ -40,3 +41,18 @@ def test_the_nearest_element_turns_where_the_place_between_two_is_rounded(place,
     """Of three elements, -1/3 lies between the first two."""
     grid = np.float32([[[[place, 0.1], [0.1, 0.1], [0.9, 0.1]]]])
     assert (moved(NEAREST, tmp_path, x=X[..., :3], g=grid)[0, 0] > 0) == turns
+
+
+def test_weights_that_another_file_holds_rounded_are_no_difference(tmp_path):
+    """Without antialias an older opset holds the weights of each size as constants of float32."""
+    text = '(float[1,1,4,4] x, int64[4] s) => (float[1,1,3,3] y) { y = Resize<antialias=1, mode="cubic">(x, , , s) }'
+    a, b = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    onnx.save(parser.parse_model(f'<ir_version: 9, opset_import: ["" : 19]> g {text}'), a)
+    convert(a, b, opset=13, verify=0)
+    pair = Pair(to_hub(load(a)), to_hub(load(b)), {"x": "x", "s": "s"}, {"y": "y"})
+    random = np.random.default_rng(0)
+    worst = 0.0
+    for seed in range(200):
+        inputs = {"x": random.standard_normal((1, 1, 4, 4)).astype(np.float32), "s": np.array([1, 1, 3, 3])}
+        worst = max(worst, float(pair.evidence(inputs, seed, False).outputs["y"].units[0].max()))
+    assert 0 < worst <= 1
