@@ -73,7 +73,8 @@ def accepted(signature: Signature, accepts: Accepts, seed: int, shapes: Sequence
     if len(taken) * _PROBES >= _ENOUGH * probed:
         return signature
     if deciding:
-        return replace(signature, integers=tuple(_integers(signature, deciding, accepts, seed, shapes)))
+        found = islice(_integers(signature, deciding, accepts, seed, shapes), _WANTED)
+        return replace(signature, integers=tuple(found))
     rows = _rows(signature, accepts, seed)
     if rows:
         return replace(signature, rows=rows)
@@ -134,9 +135,8 @@ def _integers(
     sizes |= {dim for spec in signature.inputs for dim in _dims(spec.type) if isinstance(dim, int)}
     pool = sorted({-1, 0, 1, 2, *sizes, *(size - 1 for size in sizes)})
     end = time.monotonic() + _INTEGER_SECONDS
-    found = 0
     for number in range(_DRAWS):
-        if found == _WANTED or time.monotonic() > end:
+        if time.monotonic() > end:
             break
         batch = Draft(signature, 4 * number, seed).values()
         drawn: dict[str, np.ndarray[Any, Any]] = {}
@@ -147,7 +147,6 @@ def _integers(
             values = fitting[int(random.integers(len(fitting)))] if own else random.choice(pool, old.size)
             drawn[name] = np.maximum(values, np.iinfo(old.dtype).min).astype(old.dtype).reshape(old.shape)
         if accepts({**batch, **drawn}):
-            found += 1
             yield drawn
 
 

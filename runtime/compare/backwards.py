@@ -15,19 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from ...passes.attributes import NodeAttributes
 from ...passes.graph import Graph, Node, Value
 from ...passes.loop import Carried, Condition, Loop, Stacked, is_if, is_loop
 from .operands import Number, Use
-from .signature import Edge, Role
+from .signature import Edge, Role, numeric
 
 _MAX_CONSTANTS = 16
 """Constants with more elements are tables, not thresholds."""
 
 _MAX_WEIGHTS = 1 << 22
 """Elements of weights that are added up."""
-
-_SUMS = 3
-"""Of a product's many sums so many are led to a threshold."""
 
 _MAX_STEPS = 2000
 """Values that one walk looks at."""
@@ -155,10 +153,9 @@ class Walk:
             return
         inverse = _INVERSE.get(node.op_type, math.sqrt)
         found: list[float] = []
-        for constant in use.constants:
-            if not isinstance(constant, str):
-                with contextlib.suppress(ValueError, OverflowError, ZeroDivisionError):
-                    found.append(inverse(constant))
+        for constant in numeric(use.constants):
+            with contextlib.suppress(ValueError, OverflowError, ZeroDivisionError):
+                found.append(inverse(constant))
         edge = use.edge
         if edge is not None:
             edge = replace(edge, undo=(*edge.undo, ("Neg", 0, 0.0))) if node.op_type == "Neg" else None
@@ -166,20 +163,18 @@ class Walk:
 
     def _periods(self, node: Node, use: Use) -> Iterator[float]:
         """Further numbers that leave the same rest."""
-        for period in self.constant(node.input(1))[:2]:
-            if not isinstance(period, str):
-                yield from (c + k * period for c in use.constants[:4] if not isinstance(c, str) for k in (1, -1, 3))
+        for period in numeric(self.constant(node.input(1))[:2]):
+            yield from (c + k * period for c in numeric(use.constants[:4]) for k in (1, -1, 3))
 
     def _undo(self, node: Node, use: Use) -> Iterator[tuple[Value, Use]]:
         for place in (0, 1):
             operand, other = node.input(place), node.input(1 - place)
             if operand is None or other is None:
                 continue
-            known = [k for k in self.constant(other) if not isinstance(k, str)]
+            known = numeric(self.constant(other))
             if known:
                 undo = _UNDO[node.op_type][place]
-                numbers = [c for c in use.constants if not isinstance(c, str)]
-                found = _finite(undo(c, k) for c in numbers for k in known)
+                found = _finite(undo(c, k) for c in numeric(use.constants) for k in known)
                 edge = use.edge
                 if edge is not None and node.op_type != "Pow":
                     edge = replace(edge, undo=(*edge.undo, (node.op_type, place, known[0])))
@@ -189,7 +184,7 @@ class Walk:
 
     def _weighted(self, node: Node, use: Use) -> Iterator[tuple[Value, Use]]:
         """Through a product with constant weights: what all elements must be for a sum to reach the threshold."""
-        numbers = [c for c in use.constants if not isinstance(c, str)]
+        numbers = numeric(use.constants)
         for place in _WEIGHTED[node.op_type] if use.role == "data" and numbers else ():
             operand = node.input(place)
             if (node, place) not in self._sums:
@@ -217,35 +212,37 @@ class Walk:
 
 
 def _sums(node: Node, place: int) -> Iterator[tuple[float, float]]:
-    """Some of the sums that a product adds up where all elements of operand `place` are 1: the weights' part of each,
-    never 0, and the bias."""
+    """The first, the largest and the least of the sums that a product adds up where all elements of operand `place` are
+    1: the weights' part of each, never 0, and the bias."""
     weights = node.input(1 - place)
     if weights is None or weights.data is None or not 0 < weights.data.size <= _MAX_WEIGHTS:
         return
     array = np.asarray(weights.data.numpy(), np.float64)
-    attributes = node.attributes
+    attributes = NodeAttributes(node)
     if node.op_type == "MatMul":
         sums = array.sum(axis=-1 if place or array.ndim == 1 else -2)
     elif node.op_type == "Gemm":
-        sums = array.sum(axis=1 if attributes.get("transB", 0) else 0) * attributes.get("alpha", 1.0)
+        sums = array.sum(axis=1 if attributes.flag("transB") else 0) * attributes.float("alpha")
     else:
         sums = array.sum(axis=tuple(range(1, array.ndim)))
-    sums, added = sums.reshape(-1), _bias(node)
-    if added.size not in (1, sums.size):
+    sums, added = sums.reshape(-1), _bias(node, attributes)
+    sizes = np.abs(sums)
+    usable = np.flatnonzero(sizes > 1e-6 * sizes.max(initial=0.0))
+    if not usable.size or added.size not in (1, sums.size):
         return
     added = np.broadcast_to(added, sums.shape)
-    places = np.flatnonzero(np.abs(sums) > 1e-6 * np.abs(sums).max(initial=0.0))
-    by_size = places[np.argsort(np.abs(sums[places]), kind="stable")]
-    for chosen in dict.fromkeys((*places[:1].tolist(), *by_size[-1:].tolist(), *by_size[: _SUMS - 2].tolist())):
+    by_size = usable[np.argsort(sizes[usable], kind="stable")]
+    for chosen in dict.fromkeys((usable[0], by_size[-1], by_size[0])):
         yield float(sums[chosen]), float(added[chosen])
 
 
-def _bias(node: Node) -> np.ndarray[Any, Any]:
+def _bias(node: Node, attributes: NodeAttributes) -> np.ndarray[Any, Any]:
     """What is added to all sums, or to each; 0 where that isn't constant."""
     bias = node.input(2)
-    if bias is None or bias.data is None:
+    array = None if bias is None else bias.array()
+    if array is None:
         return np.zeros(1)
-    return np.asarray(bias.data.numpy(), np.float64).reshape(-1) * node.attributes.get("beta", 1.0)
+    return np.asarray(array, np.float64).reshape(-1) * (attributes.float("beta") if node.op_type == "Gemm" else 1.0)
 
 
 def _bindings(node: Node) -> Iterator[tuple[Value, Sequence[Value | None]]]:

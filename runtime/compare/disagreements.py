@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from .answers import Answer, Pair, TrialAnswers
 from .record import Disagreement
-from .rounding import UNDECIDED, Rounding, TrialRounding
+from .rounding import Rounding, TrialRounding
 from .rounding_tensors import judged
 from .second_look import Apart, SecondLook
 
@@ -69,27 +69,30 @@ class Disagreements:
             outputs: names of A -> names of B.
             trials: how many there are.
         """
+        known: dict[int, TrialRounding] = {}  # both sides part in the same trial mostly
         for key, parting in self._farthest.items():
-            if math.isfinite(parting.units) and self._is_rounding(key[0], parting, outputs, trials):
-                del self._found[key]
-            elif key[-1]:
+            if self._rounding is not None and math.isfinite(parting.units):
+                number = trials + parting.number  # what is said of rounding here isn't said of a trial
+                a = parting.both.a
+                known.setdefault(number, TrialRounding(self._rounding, number, a.given, a.usable))
+                is_rounding = self._is_rounding(key[0], parting, outputs, known[number])
+                self._rounding.forget(number)
+                if is_rounding:
+                    del self._found[key]
+                    continue
+            if key[-1]:
                 self._found[key].habit = self._again.habit(parting.both, key[1:3])
 
-    def _is_rounding(self, side: str, parting: _Parting, outputs: Mapping[str, str], trials: int) -> bool:
-        if self._rounding is None:
-            return False
+    def _is_rounding(self, side: str, parting: _Parting, outputs: Mapping[str, str], trial: TrialRounding) -> bool:
         one, other = parting.answers
         if side == "b":  # float64 runs have A's names
             one, other = (_with(answer, outputs) for answer in parting.answers)
-        number = trials + parting.number  # what is said of rounding here isn't said of a trial
-        trial = TrialRounding(self._rounding, number, parting.both.a.given, parting.both.a.usable)
         left = [
             judged(trial, one, other, name, name, difference, None)
             for name in (one.outputs or {}).keys() & (other.outputs or {}).keys()
             if (difference := self._apart(_with(one, {name: name}), _with(other, {name: name}))) is not None
         ]
-        self._rounding.forget(number)
-        return all(one.difference is None and UNDECIDED not in one.text for one in left)
+        return all(one.difference is None and not one.undecided for one in left)
 
 
 def _with(answer: Answer, outputs: Mapping[str, str]) -> Answer:

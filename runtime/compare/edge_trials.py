@@ -20,7 +20,7 @@ from .backwards import undone
 from .edges import LONG_TRIPS, MOST_TRIPS, NO_TRIPS, TRIPS, neutral, together
 from .inputs import Draft, elements_of, symbols_of, tensor_types
 from .proposals import Base, dims_of, filled, proposals, size_of
-from .signature import Designed, Edge, InputSpec, Kind, Signature
+from .signature import Designed, Edge, InputSpec, Kind, Signature, numeric
 
 _BASES = 4
 _ROUNDS = 3  # each with every case, made of other plain sets
@@ -172,7 +172,7 @@ def _left_out(signature: Signature) -> list[Case]:
 
 
 def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[Case]:
-    own = [int(number) for number in spec.constants if not isinstance(number, str) and abs(number) <= MOST_TRIPS]
+    own = [int(number) for number in numeric(spec.constants) if abs(number) <= MOST_TRIPS]
     near = [number + step for number in dict.fromkeys((*own, *signature.sizes)) for step in (0, 1, -1, 2)]
     first = (64, NO_TRIPS[0], *near[:16], LONG_TRIPS[0], *NO_TRIPS[1:])
     for trip in dict.fromkeys((*first, *TRIPS, LONG_TRIPS[1], *near[16:])):
@@ -192,7 +192,7 @@ def _trips(signature: Signature, spec: InputSpec, edge: Edge) -> Iterator[Case]:
 
 def _beside_constants(spec: InputSpec) -> Iterator[Case]:
     """What a size or a position is compared with, or held within, and its neighbours: beyond it the bound counts."""
-    own = [int(one) for one in spec.constants if not isinstance(one, str) and one == int(one)]
+    own = [int(one) for one in numeric(spec.constants) if one == int(one)]
     if spec.role == "trip":
         own = [one for one in own if abs(one) <= MOST_TRIPS]
     for number in dict.fromkeys(one + step for one in own[:_FEW] for step in (-1, 0, 1)):

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from ...passes.types import DType
-from .signature import WIDE, InputSpec
+from .signature import WIDE, InputSpec, numeric
 
 Array = np.ndarray[Any, Any]
 Change = Callable[[Array, np.random.Generator], Array]
@@ -173,8 +173,7 @@ _SPECIAL_WIDE = (
 
 def floats(spec: InputSpec, dtype: DType) -> Iterator[list[Extreme]]:
     """Kinds of extraordinary data for an input of a floating type, each with the most telling first."""
-    constants = [number for number in spec.constants if not isinstance(number, str)]
-    for number in constants:
+    for number in numeric(spec.constants):
         yield list(_around(number, dtype))
     yield [*_ORDINARY, *(() if dtype is DType.FLOAT16 else _BEYOND_HALF)]
     yield _special(dtype)
@@ -243,8 +242,8 @@ def integers(spec: InputSpec, dtype: DType, divides: bool) -> Iterator[list[Extr
     low, high = int(info.min), int(info.max)
     if dtype.numpy == np.dtype(np.uint8):
         high = 2 ** min(dtype.bits, 8) - 1
-    for number in spec.constants:
-        if not isinstance(number, str) and number == int(number):
+    for number in numeric(spec.constants):
+        if number == int(number):
             yield list(_integers_around(int(number), low, high))
     moderate = [number for number in _INTEGERS if low <= number <= high]
     yield [

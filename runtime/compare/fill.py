@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from ...passes.types import DType
+from .signature import numeric
 
 Array = np.ndarray[Any, Any]
 
@@ -40,7 +41,7 @@ class Fill:
         if dtype is DType.BOOL:
             share = {"constant": self.random.integers(2), "sparse": 0.2, "large": 0.8}.get(kind, 0.5)
             return self.random.random(shape) < share
-        numbers = [float(number) for number in constants if not isinstance(number, str)]
+        numbers = [float(number) for number in numeric(constants)]
         if kind == "thresholds":
             real = self._near(shape, numbers, dtype) if numbers else self._kinds["grid"](shape)
         else:

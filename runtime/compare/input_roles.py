@@ -17,7 +17,7 @@ from ...passes.types import Dim
 from .backwards import COMPARISONS, Walk
 from .matching import match_names
 from .operands import CATEGORIES, LAST_AXIS, OPERANDS, Operand, Use
-from .signature import ROLES, Edge, InputSpec, Kind, Role, Signature
+from .signature import ROLES, Edge, InputSpec, Kind, Role, Signature, numeric
 
 _LIMITS = ("Max", "Min", "Clip")
 _MOST_CONSTANTS = 64
@@ -56,7 +56,7 @@ def _specs(graph: Graph) -> tuple[list[InputSpec], tuple[int, ...]]:
     sizes: dict[int, None] = {}
     for value, use in seeds.all():
         if _is_integer(value):
-            numbers = [number for number in use.constants if not isinstance(number, str)]
+            numbers = numeric(use.constants)
             sizes.update(dict.fromkeys(int(number) for number in numbers if 0 < number <= _LARGEST_SIZE))
         for reached, there in seeds.walk.inputs_of(value, use):
             found[reached].append(there)

@@ -19,7 +19,7 @@ from ...passes.errors import Unsupported
 from ...passes.types import Dim, DType, Interval, OptionalType, SequenceType, TensorType, Type
 from ..oracles import Values
 from .fill import KINDS, Fill
-from .signature import InputSpec, Role, Signature
+from .signature import InputSpec, Role, Signature, numeric
 
 _DEEP_TRIPS = (3, 3, 2, 4)
 _WALK = (0, 1, 3, 2, 6, 4, 1, 9)
@@ -142,7 +142,7 @@ class Draft:
         """
         most = ORDINARY if dtype.is_float else np.inf
         constants = [constant for constant in spec.constants if isinstance(constant, str) or abs(constant) <= most]
-        numbers = [number for number in constants if not isinstance(number, str)] if _can_be("trip", dtype) else []
+        numbers = numeric(constants) if _can_be("trip", dtype) else []
         if self.number == 0 or self.is_base:
             kind = "normal"
         elif numbers and np.prod(shape) == 1 and not self.deep and self.random.random() < 2 / 3:

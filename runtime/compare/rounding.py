@@ -39,8 +39,7 @@ SETTLED_BUDGET = 10.0
 """Seconds at most after a difference was found: what is looked at from there on doesn't change the verdict."""
 
 _PATIENCE, _LEAST = 54.0, 2.0  # seconds for one set of inputs, below those after which the process is killed
-UNDECIDED = "not decided whether rounding explains it"
-_LATE = f"{UNDECIDED}, the time for that is used up"
+_LATE = "not decided whether rounding explains it, the time for that is used up"
 
 _GROSS = 10.0
 _MORE = 8  # so many trials are looked at after the budget, as long as twice the budget lasts
@@ -184,7 +183,7 @@ class TrialRounding:
                 return _LATE
             outcome = self._rounding.ask(self._batch, 0, self._number, coarse)
             if outcome.outputs is None and outcome.stage not in ("load", "run"):
-                return f"{UNDECIDED} ({outcome.error})"
+                return f"not decided whether rounding explains it ({outcome.error})"
             self._known[coarse] = outcome if outcome.outputs is None else Evidence.read(outcome.outputs)
         found = self._known[coarse]
         if isinstance(found, Evidence):
@@ -212,9 +211,9 @@ class TrialRounding:
     def _remark(self, why: str) -> None:
         self._rounding.remark(self._number, why)
 
-    def late(self, measure: Measure) -> Measure:
-        """Nothing follows from it for want of time."""
-        return self.inconclusive(_LATE, measure)
+    def undecided(self, measure: Measure, why: str = _LATE) -> Measure:
+        """Nothing follows from it for want of time or of float64 runs."""
+        return replace(self.inconclusive(why, measure), undecided=True)
 
     def inconclusive(self, why: str, measure: Measure) -> Measure:
         """Nothing follows from it; the report says why."""

@@ -49,7 +49,7 @@ def judged(
         return Measure(None, share, table.max_abs)
     evidence = trial.evidence(coarse, table.units)
     if isinstance(evidence, str):
-        return trial.inconclusive(evidence, table)
+        return trial.undecided(table, evidence)
     if evidence is None:
         return table
     output = evidence.outputs[name]
@@ -59,7 +59,7 @@ def judged(
         return _Tensors(trial, evidence, output, coarse, (one, other), name, leaves, table, stacking).judged(found)
     strong = trial.strong(coarse, name)
     if trial.is_late:
-        return trial.late(table)
+        return trial.undecided(table)
     if output.loose or (strong is not None and strong.loose):
         return trial.inconclusive("rounding decides their shape", table)
     if table.difference is None:  # the answers agree well, the float64 runs have other shapes
@@ -120,7 +120,7 @@ class _Tensors:
             left = self._unturned(shares, patient=True)
             meaning, away, first = map(_largest, left)
         if self._trial.is_late:
-            return self._trial.late(self._table)
+            return self._trial.undecided(self._table)
         if self._steps_differ:
             times = self._evidence.steps_apart / STEPS_ALLOWED
             text = f"{times:.3g} times what rounding explains before a quantizer, in float64"

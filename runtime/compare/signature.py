@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -123,6 +123,11 @@ class Signature:
     sizings: tuple[Mapping[str, int], ...] = ()
     rows: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     integers: tuple[Mapping[str, np.ndarray[Any, Any]], ...] = ()
+
+
+def numeric(constants: Iterable[float | str]) -> list[float]:
+    """Those that are no text."""
+    return [constant for constant in constants if not isinstance(constant, str)]
 
 
 WIDE = frozenset(["wide"])

@@ -131,6 +131,7 @@ class Measure:
         max_abs: the largest absolute error.
         profile: the largest units of each iteration, first iteration first, of values that differ and are stacked.
         inconclusive: nothing follows from it.
+        undecided: because nobody said whether rounding explains it.
         by_runtime: there is a difference in what a runtime computes; in float64 the files agree.
         text: how a difference stands to rounding, in the words of the report.
     """
@@ -140,6 +141,7 @@ class Measure:
     max_abs: float = 0.0
     profile: tuple[float, ...] = ()
     inconclusive: bool = False
+    undecided: bool = False
     by_runtime: bool = False
     text: str = ""
 

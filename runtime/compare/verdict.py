@@ -263,7 +263,8 @@ class _Comparison:
         findings: list[Finding] = []
         batch = both.a.given
         special = self.kinds[number] == "special"
-        wide = self.designed[number].tags == WIDE
+        # runtimes have ways of their own with special numbers; float32 rounds large integers everywhere
+        is_open_to_runtimes = special and not (self.designed[number].tags == WIDE and self._is_ours_to_tell(both))
         rounding = None if self.rounding is None else TrialRounding(self.rounding, number, batch, both.a.usable)
         for one, other in pairs:
             measures = list(self._measures(one, other))
@@ -276,9 +277,7 @@ class _Comparison:
                 difference = found.difference
                 telling = telling or _tells((one.outputs or {}).get(name))
                 is_open = difference is not None and not special and is_overflow_open(both, one, name, self._twin(name))
-                # runtimes have ways of their own with special numbers; float32 rounds large integers everywhere
-                of_runtime = special and found.by_runtime and not (wide and self._is_ours_to_tell(both))
-                if found.inconclusive or is_open or of_runtime:
+                if found.inconclusive or is_open or (is_open_to_runtimes and found.by_runtime):
                     inconclusive = True
                     continue
                 worst = max(worst, found.units)

@@ -80,8 +80,10 @@ class Wide:
         if (is_constant and _is_rounded_once(node)) or _is_of_bits(node, types):
             return lambda *values: self.value(kernel(plain, *_as_declared(values, inputs)))
         operator = _Operator(self, node, kernel, attributes, inputs, types)
-        self.rounds_constants |= (is_constant or node.op_type in WEIGHED) and not operator.is_exact
-        if is_constant and not operator.is_exact:
+        if operator.is_exact:
+            return operator
+        self.rounds_constants |= is_constant or node.op_type in WEIGHED
+        if is_constant:
             return _ConstantOperator(self, operator)
         return operator
 
