@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import onnx.defs
-from backedge.convert.hlo.lowering.walk import RULES as HLO
+from backedge.convert.hlo.lowering.to_hlo import RULES as HLO
 from backedge.convert.mdf.lowering.prepare import COMPOSED as MDF_COMPOSED
 from backedge.convert.mdf.lowering.scope import EXPRESSIONS as MDF
-from backedge.convert.openvino.lowering.walk import RULES as OPENVINO
+from backedge.convert.openvino.lowering.to_openvino import RULES as OPENVINO
 from backedge.passes.core import CORE, is_core
 from backedge.passes.decompose.library import source
-from backedge.passes.opset.walk import histories
+from backedge.passes.opset.version_walk import histories
 from backedge.passes.schemas import HUB_OPSET
 from backedge.runtime.compiled.operators import OPERATORS as COMPILED
 from backedge.runtime.kernels import KERNELS

@@ -17,8 +17,8 @@ import numpy as np
 from ..passes.errors import InvalidModel
 from ..passes.graph import DEFAULT, Graph, Node, Value
 from ..passes.types import DType, Interval, OptionalType, SequenceType, TensorType, Type
+from .control_flow import LoopCall, if_call
 from .kernels.base import ExecutionError
-from .loops import LoopCall, if_call
 from .machine_code import Compiled, Compiler
 from .native import Native
 from .plan import Arithmetic, Context, Plan, Watch, normal

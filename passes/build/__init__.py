@@ -3,7 +3,7 @@ around them."""
 
 from .arrays import arange, concat, expr, length_of, product, shape_of, size_of, where
 from .expression import Expr, Inconsistent, Operand
-from .loops import loop
+from .loop_builder import loop
 from .values import (
     MOST_FOLDED,
     MOST_MOVED,

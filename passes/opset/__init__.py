@@ -6,6 +6,6 @@ two versions of an operator does, stands in the table of its family, both ways i
 
 from .changes import Change, Log
 from .convert import convert_opset, restamped
-from .walk import hub_walk
+from .version_walk import hub_walk
 
 __all__ = ["Change", "Log", "convert_opset", "hub_walk", "restamped"]

@@ -12,7 +12,7 @@ from ..graph import Node, Value
 from ..preconditions import dtype_of, required
 from ..types import DType
 from .build import StepBuilder
-from .loops import Pass, looped
+from .loop_decompositions import Pass, looped
 from .steps import (
     INT64_MAX,
     SHORT_INTEGERS,

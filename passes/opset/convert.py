@@ -15,7 +15,7 @@ from ..types import Type
 from .allowed import element_types
 from .changes import Log
 from .steps import KindOf
-from .walk import Walk
+from .version_walk import Walk
 
 
 @dataclass

@@ -12,7 +12,7 @@ from ..preconditions import dtype_of, rank_of, required
 from ..types import DType
 from .build import StepBuilder
 from .indices import linear
-from .loops import Pass, looped
+from .loop_decompositions import Pass, looped
 from .offsets import along, common_rank, deferred, from_front, gathered, in_flat, last_size, sizes_of
 from .steps import Adapter, Made, Step, attribute, changed, same
 

@@ -17,7 +17,7 @@ from ..preconditions import dtype_of, rank_of, required
 from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .loops import looped
+from .loop_decompositions import looped
 
 _VECTOR = TensorType(DType.INT64, (None,))
 _MOST = 1 << 16  # numbers written out

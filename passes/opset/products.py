@@ -14,7 +14,7 @@ from ..preconditions import dtype_of, rank_of, required
 from ..tensor import TensorData
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .loops import Pass, looped
+from .loop_decompositions import Pass, looped
 from .offsets import along, arange, deferred, gathered
 from .steps import SHORT_INTEGERS, Made, Step, changed, decomposed, required_attribute, same, work_type
 

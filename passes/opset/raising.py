@@ -9,7 +9,7 @@ from ..protos import SparseData, sparse_to_dense
 from ..rewrite import Builder, Rewriter, collect, combine, rule
 from ..tensor import TensorData
 from . import raising_loops
-from .walk import hub_walk
+from .version_walk import hub_walk
 
 
 @rule("", "Constant")

@@ -11,7 +11,7 @@ from ..graph import Node, Value
 from ..preconditions import rank_of, required
 from .build import StepBuilder
 from .control import entering
-from .loops import Pass, looped
+from .loop_decompositions import Pass, looped
 from .offsets import arange, gathered
 from .steps import Made, Step, attribute, changed, same
 

@@ -13,7 +13,7 @@ from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
 from ..types import DType, TensorType
 from .build import StepBuilder
-from .loops import Pass, looped
+from .loop_decompositions import Pass, looped
 from .offsets import MOST_COMPARED, along, arange, certain, deferred, gathered, total
 from .regular_steps import to_attributes, to_inputs
 from .steps import INT64_MIN, Made, Step, as_type, attribute, changed, constant, numbers, rows, same, wanted

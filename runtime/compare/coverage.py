@@ -20,7 +20,7 @@ import numpy as np
 
 from ...passes.graph import Graph, Node
 from ...passes.loop import is_if, is_loop
-from ..loops import LoopCall
+from ..control_flow import LoopCall
 from ..plan import Call
 from .backwards import COMPARISONS, Walk
 

@@ -13,7 +13,7 @@ from ...passes.graph import Node, Value
 from ...passes.loop import Captured, Loop
 from .branches import Writer
 from .emitter import Emitter
-from .loops import write_loop
+from .loop_writer import write_loop
 from .operators import OPERATORS
 from .tensors import KINDS, SMALL, Atom, Decline, Dim, Small, Stored, Sym, Tensor, fixed_size, literal
 

@@ -9,8 +9,8 @@ to places far apart.
 from __future__ import annotations
 
 from ...passes.loop import Entry, Stacked
+from ..control_flow import declared_sizes
 from ..kernels.base import normal_axis
-from ..loops import declared_sizes
 from .emitter import Block, Emitter, Target, element_of, empty
 from .selection import sliced
 from .shapes import regrouped, transposed

@@ -166,7 +166,7 @@ def graph_of(text: str) -> Graph:
 
 def hub_of(source: str | Graph) -> Graph:
     """HLO text, or a graph of dialect "hlo", raised."""
-    from backedge.convert.hlo.raising.walk import raise_graph
+    from backedge.convert.hlo.raising.from_hlo import raise_graph
 
     raised = raise_graph(graph_of(source) if isinstance(source, str) else source)
     canonicalize(raised)

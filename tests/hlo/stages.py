@@ -210,7 +210,7 @@ def _onnx(case: Case, folder: Path) -> Path:
 
 def back_stage(case: Case, folder: Path) -> Verdict:
     """HLO -> ONNX -> HLO, run by XLA."""
-    from backedge.convert.hlo.lowering.walk import lower_graph
+    from backedge.convert.hlo.lowering.to_hlo import lower_graph
     from backedge.convert.hlo.write import to_text
 
     written = to_text(lower_graph(to_hub(load(_onnx(case, folder)))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from backedge.convert.hlo.raising.complex_pairs import split_complex
-from backedge.convert.hlo.raising.walk import raise_graph
+from backedge.convert.hlo.raising.from_hlo import raise_graph
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backedge.convert.hlo.raising.walk import raise_graph
+from backedge.convert.hlo.raising.from_hlo import raise_graph
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import NOTES, Graph
 from backedge.runtime import run

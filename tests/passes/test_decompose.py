@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import onnx.defs
 import pytest
-from backedge.convert.hlo.lowering import walk as hlo_walk
+from backedge.convert.hlo.lowering import to_hlo
 from backedge.convert.mdf.lowering.prepare import COMPOSED
 from backedge.convert.mdf.lowering.scope import EXPRESSIONS
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
-from backedge.convert.openvino.lowering import walk as openvino_walk
+from backedge.convert.openvino.lowering import to_openvino
 from backedge.passes import decompose as decomposing
 from backedge.passes.core import CORE, is_core
 from backedge.passes.decompose.library import DECOMPOSITIONS, decomposition, inlined, source
@@ -84,7 +84,7 @@ def test_an_operator_stands_in_one_place(name: str) -> None:
 
 def test_what_targets_have_rules_for_is_known_to_the_hub() -> None:
     """Rules of a target's own are for operators that the tables know: core ones, or decomposed ones said natively."""
-    native = {**hlo_walk.RULES, **openvino_walk.RULES, **COMPOSED, **{("", name): [] for name in EXPRESSIONS}}
+    native = {**to_hlo.RULES, **to_openvino.RULES, **COMPOSED, **{("", name): [] for name in EXPRESSIONS}}
     operators = {(entry.domain, entry.name) for entry in onnx.defs.get_all_schemas()}
     known = [key for key in native if key in operators]
     assert len(known) > 100
@@ -94,7 +94,7 @@ def test_what_targets_have_rules_for_is_known_to_the_hub() -> None:
 def test_core_operators_of_numbers_have_rules_in_hlo_and_mdf() -> None:
     others = ("container", "control", "text", "image")
     core = [("", name) for name, operator in CORE.items() if operator.family not in others]
-    assert [key for key in core if key not in hlo_walk.RULES] == []
+    assert [key for key in core if key not in to_hlo.RULES] == []
     without = [name for _, name in core if name not in EXPRESSIONS and ("", name) not in COMPOSED]
     assert sorted(without) == [
         "BitCast",

@@ -1,5 +1,5 @@
 """The hub -> HLO."""
 
-from .walk import RULES, lower_graph
+from .to_hlo import RULES, lower_graph
 
 __all__ = ["RULES", "lower_graph"]

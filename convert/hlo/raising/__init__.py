@@ -1,5 +1,5 @@
 """HLO -> the hub."""
 
-from .walk import raise_graph
+from .from_hlo import raise_graph
 
 __all__ = ["raise_graph"]

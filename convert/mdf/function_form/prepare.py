@@ -16,7 +16,7 @@ from ....passes.garbage import bulk
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import infer
 from ....passes.opset.convert import OpsetDialect
-from ....passes.opset.walk import Walk
+from ....passes.opset.version_walk import Walk
 from ....passes.protos import attribute_to_proto
 from ....passes.rewrite import Builder, Rewriter, view
 from ....passes.schemas import since_version

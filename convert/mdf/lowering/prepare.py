@@ -31,7 +31,7 @@ from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ... import folding
 from . import composed
-from .loops import passes_of
+from .loop_expressions import passes_of
 from .scope import EXPRESSIONS, SELECT, expressed
 from .terms import Term, tensor_of, type_name
 

@@ -33,7 +33,7 @@ from ....passes.loop import Captured, Carried, Entry, Iteration, Loop, Sliced, S
 from ....passes.structure.unroll import empty_stack
 from ....passes.types import DType, TensorType, tensor
 from .. import model as mdf
-from .loops import Passes, all_of, part_text, passes_of, stack_of
+from .loop_expressions import Passes, all_of, part_text, passes_of, stack_of
 from .scope import ModelBuilder, Scope
 from .terms import Term, cast, filled
 

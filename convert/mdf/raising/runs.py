@@ -16,8 +16,8 @@ from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.types import DType
 from ..model import Node
+from .carried_state import Body, Carrying, Run
 from .conditions import Count, Every, Key, Threshold, walk
-from .loops import Body, Carrying, Run
 from .nodes import Machine, is_stateful_parameter, named, select_item, sizes
 from .numpy.evaluate import evaluate
 from .numpy.values import Number, cast, constant, known, scalar

@@ -1,5 +1,5 @@
 """The hub -> OpenVINO IR."""
 
-from .walk import NOTES, RULES, lower_graph
+from .to_openvino import NOTES, RULES, lower_graph
 
 __all__ = ["NOTES", "RULES", "lower_graph"]

@@ -1,5 +1,5 @@
 """OpenVINO IR -> the hub."""
 
-from .walk import NOTES, RULES, raise_canonical, raise_graph
+from .from_openvino import NOTES, RULES, raise_canonical, raise_graph
 
 __all__ = ["NOTES", "RULES", "raise_canonical", "raise_graph"]

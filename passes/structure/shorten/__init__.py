@@ -1,5 +1,5 @@
 """`Shorten`: the model as a person would have written it."""
 
-from .walk import Shorten
+from .traversal import Shorten
 
 __all__ = ["Shorten"]

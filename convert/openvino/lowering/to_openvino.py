@@ -10,7 +10,7 @@ from ..dialect import DOMAIN
 from ..interface import put_notes
 from ..names import add_aliases, align_results, name_anew
 from ..origin import ORIGIN
-from . import branches, elementwise, image, index, loops, nn, quantize, random, recurrent, reduce, shape, text
+from . import branches, elementwise, image, index, lower_loop, nn, quantize, random, recurrent, reduce, shape, text
 from .admission import check_interface, check_types, limits
 from .context import Context
 from .functions import by_function, folded
@@ -19,7 +19,7 @@ from .restore import restore
 from .rt_info import mark
 from .states import assign_variables, read_variables
 
-_FAMILIES = (branches, text, elementwise, image, index, loops, nn, quantize, random, recurrent, reduce, shape)
+_FAMILIES = (branches, text, elementwise, image, index, lower_loop, nn, quantize, random, recurrent, reduce, shape)
 _RULES = combine(*(family.RULES for family in _FAMILIES))
 RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
 """The rules by operator. What has none goes through its function body, where ONNX defines one."""

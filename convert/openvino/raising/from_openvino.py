@@ -1,7 +1,7 @@
 """OpenVINO IR -> the hub.
 
-A module for each family of operators; loops and branches stand in `loops.py`, variables (ReadValue, Assign), which
-become inputs and outputs, in `state.py`.
+A module for each family of operators; loops and branches stand in `multi_subgraph.py`, variables (ReadValue, Assign),
+which become inputs and outputs, in `state.py`.
 
 Inputs keep the names they have (a Parameter's first tensor name, else its friendly name). An output is called as its
 Result says, else by the first tensor name of the value, else by the friendly name of the layer that makes it.
@@ -38,7 +38,7 @@ from . import (
     index,
     internal,
     linear_algebra,
-    loops,
+    multi_subgraph,
     priors,
     proposals,
     quantizers,
@@ -80,7 +80,8 @@ def _checked(rule: Rule) -> Rule:
 _FAMILIES = (
     *(compressed, quantizers),  # before those of the layers that they know the meaning of
     *(adaptive, conv, conv_special, ctc, detection, elementwise, embedding, image, index, internal, linear_algebra),
-    *(loops, priors, proposals, random, recurrent, reduce, regions, shape, signal, slice, state, strings, suppression),
+    *(multi_subgraph, priors, proposals, random, recurrent, reduce, regions, shape, signal, slice, state, strings),
+    suppression,
 )
 _TABLES = combine(*(family.RULES for family in _FAMILIES))
 RULES = {key: [_checked(rule) for rule in rules] for key, rules in _TABLES.items()}
