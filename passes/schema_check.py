@@ -74,7 +74,7 @@ def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
     )
 
 
-def conform(node: Node) -> None:
+def check_schema(node: Node) -> None:
     """Refuse a node that doesn't have the inputs, outputs and attributes of its operator at its version.
 
     Raises:

@@ -15,7 +15,7 @@ from ..infer import FORMAL, constant_node_data
 from ..loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
 from ..protos import ENUMS
 from ..rewrite import Builder, collect, rule
-from ..schema_check import conform
+from ..schema_check import check_schema
 from ..types import DType, TensorType, Type, merge, tensor
 from .control import entering
 
@@ -122,7 +122,7 @@ def loop(op: Builder, node: Node) -> Results:
     Where the condition is left out, the first pass needs none, and the body's decides about the others. ONNX's text
     calls it ignored, but ONNX Runtime and OpenVINO obey it, and ONNX Script writes a `break` that way.
     """
-    conform(node)
+    check_schema(node)
     body = _region(node, "body")
     states = _given(node, node.formal_inputs[2:])
     captures = _given(node, node.captures)
@@ -174,7 +174,7 @@ def scan(op: Builder, node: Node) -> Results:
     """Scan-9 and later, and Scan-8 as the loop over its batch around it."""
     if node.version < 8:
         raise InvalidModel(f"{node!r}: opset {node.version} has no Scan")
-    conform(node)
+    check_schema(node)
     return _scan_batch(op, node) if node.version < 9 else _scan(op, node)
 
 
@@ -275,7 +275,7 @@ def _without_batch(type: Type | None) -> Type | None:
 @rule("", "If")
 def branch(op: Builder, node: Node) -> Results:
     """If-1 ... If-25."""
-    conform(node)
+    check_schema(node)
     condition, captures = node.input(0), _given(node, node.captures)
     if condition is None:
         raise InvalidModel(f"{node!r}: without a condition")

@@ -26,7 +26,7 @@ from ..infer import constant_node_data
 from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder, at_named_outputs
-from ..schema_check import conform
+from ..schema_check import check_schema
 from ..schemas import HUB_OPSETS, schema
 from ..types import DType, is_known
 from . import control
@@ -110,7 +110,7 @@ class Walk:
     def _logged(self, op: Builder, node: Node) -> Sequence[Value]:
         """What stands for a node, taken up by the log."""
         if node.domain in self.targets and node.domain != CONTROL and not self._inlining:
-            conform(node)
+            check_schema(node)
         if self.log is None or self._inlining or node.domain not in self.targets:
             return self.adapt(op, node)
         outer, self._frame = self._frame, Frame()

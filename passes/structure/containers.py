@@ -15,7 +15,7 @@ from ..infer import constant_node_data, infer
 from ..loop import Captured, Carried, Iteration, Slot, is_if, is_loop
 from ..protos import ENUMS
 from ..rewrite import Builder, Rewriter
-from ..schema_check import conform
+from ..schema_check import check_schema
 from ..types import DType, OptionalType, SequenceType, TensorType, tensor
 from .abstract_containers import is_new, is_not_carried
 from .container_control_flow import Resolver, copied, refuse_placeholders
@@ -43,7 +43,7 @@ def lower_containers(graph: Graph, opset: int) -> Graph:
     if not holding:
         return graph
     for node in holding:
-        conform(node)
+        check_schema(node)
     maps = any(node.op == ("", "SequenceMap") for _, node in graph.walk())
     if not maps and not any(_needs_lowering(node, opset) for _, node in graph.walk()):
         return graph
