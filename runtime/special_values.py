@@ -11,10 +11,10 @@ from .executor import Executor, never_compile
 from .oracles.ranges import exceeds_int32
 from .plan import Call
 
-Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "one"]
+Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "one", "empty"]
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
-within int32 that float32 may not hold; a size of 1 among few integers."""
+within int32 that float32 may not hold; a size of 1 among few integers; floats of which there are none."""
 
 _HUGE = 2.0**31
 _WIDE = 2**24
@@ -63,6 +63,8 @@ def _special(operand: Any) -> set[Special]:
         return {kind for kind, is_there in seen.items() if is_there}
     if not isinstance(operand, np.ndarray) or operand.dtype not in (np.float16, np.float32, np.float64):
         return set()
+    if not operand.size:
+        return {"empty"}
     size = np.abs(operand)
     with np.errstate(all="ignore"):
         tests: dict[Special, Any] = {

@@ -45,6 +45,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "LSTM GRU RNN", "makes numbers of NaN in its activations, infinity less infinity too"),
         _habit("nan inf", "DeformConv RoiAlign", _BY_ZERO),
+        _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
     "openvino": (
@@ -61,6 +62,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("wide", _AS_FLOAT, "computes integers in float32"),
         _habit("wide", "Equal Less LessOrEqual Greater GreaterOrEqual", "compares integers in float32"),
         _habit("-0", "Unique", "tells slices apart by the sign of their zeros in one run and doesn't in another"),
+        _habit("empty", "LSTM GRU RNN Conv", "leaves results unwritten that are made of nothing"),
         _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),
     ),
     "reference": (
@@ -82,6 +84,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "long": "integers that take more than 32 bits",
     "wide": "integers beyond 2^24",
     "one": "a size of 1",
+    "empty": "no elements",
 }
 
 

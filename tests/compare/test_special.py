@@ -92,6 +92,17 @@ def test_sizes_of_1_are_seen(tmp_path):
     assert known_habit("onnxruntime", {"AffineGrid": ["one"]}).startswith("AffineGrid is given a size of 1")
 
 
+WITHOUT_STEPS = """(float[T,1,2] x) => (float[1,1,1] c)
+    <float[1,4,2] w = {1,2,3,4,5,6,7,8}, float[1,4,1] r = {1,2,3,4}> { y, h, c = LSTM<hidden_size = 1>(x, w, r) }"""
+
+
+def test_what_has_no_elements_is_seen(tmp_path):
+    assert watched(WITHOUT_STEPS, tmp_path, x=np.ones((1, 1, 2), np.float32)) == {}
+    assert watched(WITHOUT_STEPS, tmp_path, x=np.ones((0, 1, 2), np.float32)) == {"LSTM": ["empty"]}
+    assert known_habit("onnxruntime", {"LSTM": ["empty"]}).startswith("LSTM is given no elements in this trial")
+    assert known_habit("openvino", {"Conv": ["empty"]}) != "" and known_habit("onnxruntime", {"Conv": ["empty"]}) == ""
+
+
 def test_operators_in_loops_and_branches_are_watched(tmp_path):
     text = """(int64 n, float x) => (float y) {
         y = Loop <body = body (int64 i, bool c, float s) => (bool c_, float s_) {

@@ -123,3 +123,24 @@ def test_what_is_stacked_in_no_pass_has_its_declared_sizes(openvino: Runner, tex
         np.testing.assert_allclose(one, wanted, rtol=1e-6)
         assert one.shape == wanted.shape
     assert found[0][1].shape == (0, 0, 3)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_the_last_states_of_a_sequence_without_steps_are_zero(openvino: Runner, kind: str, direction: str) -> None:
+    """As ONNX Runtime's of an LSTM (it dies of a GRU's); OpenVINO's alone are those of the run before."""
+    states, gates = (2 if direction == "bidirectional" else 1), {"LSTM": 4, "GRU": 3, "RNN": 1}[kind]
+    rng = np.random.default_rng(3)
+    weights = {
+        name: onnx.numpy_helper.from_array(rng.uniform(-1, 1, sizes).astype(np.float32), name)
+        for name, sizes in {"w": (states, gates * 2, 4), "r": (states, gates * 2, 2), "h": (states, 1, 2)}.items()
+    }
+    text = f"""<ir_version: 10, opset_import: ["" : 22]> g (float[T, 1, 4] x) => (float[{states}, 1, 2] last) {{
+      all, last = {kind} <hidden_size = 2, direction = "{direction}"> (x, w, r, , , h) }}"""
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.extend(weights.values())
+    feeds = [{"x": np.ones((steps, 1, 4), np.float32)} for steps in (3, 0, 0)]
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    some, none, again = (found for (found,) in openvino.lowered(raise_graph(read_model(model)), feeds))
+    np.testing.assert_allclose(some, session.run(None, feeds[0])[0], 1e-5)
+    assert not none.any() and not again.any()

@@ -1,7 +1,8 @@
 """Hub -> OpenVINO: LSTM, GRU and RNN to their sequences.
 
 OpenVINO wants the batch first, adds the two biases up beforehand and orders LSTM's gates f, i, c, o. Its CPU runtime
-disregards the lengths of sequences where the batch or the number of steps is open: these are written out as a loop.
+leaves the last states of a sequence without steps unwritten, and disregards the lengths of sequences where the batch
+or the number of steps is open: these are written out as a loop.
 """
 
 from __future__ import annotations
@@ -119,7 +120,12 @@ def recurrent(op: Builder, node: Node) -> list[Value] | None:
         **attributes,
     )
     every = transpose(op, made[0], [0, 2, 1, 3] if batch_first else [2, 1, 0, 3])
-    return [every, *(transpose(op, last, swap) for last in made[1:])][: len(node.outputs)]
+    lasts = made[1:]
+    if not size_of_axis(data, 1):
+        # without a step OpenVINO's CPU leaves them as memory was; ONNX Runtime gives 0
+        some = op.Greater(length, i64(op, [0]))
+        lasts = [op.Select(some, last, number(op, node, 0, x)) for last in lasts]
+    return [every, *(transpose(op, last, swap) for last in lasts)][: len(node.outputs)]
 
 
 def objection(found: Found) -> str | None:
