@@ -14,7 +14,7 @@ from .plan import Call
 Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "one", "empty"]
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
-within int32 that float32 may not hold; a size of 1 among few integers; floats of which there are none."""
+within int32 that float32 may not hold; a size of 1 among few integers; no elements."""
 
 _HUGE = 2.0**31
 _WIDE = 2**24
@@ -53,6 +53,8 @@ class SpecialValues:
 
 
 def _special(operand: Any) -> set[Special]:
+    if isinstance(operand, np.ndarray) and not operand.size:
+        return {"empty"}
     if exceeds_int32(operand):
         return {"long"}
     if isinstance(operand, np.ndarray) and operand.dtype.kind in "iu":
@@ -63,8 +65,6 @@ def _special(operand: Any) -> set[Special]:
         return {kind for kind, is_there in seen.items() if is_there}
     if not isinstance(operand, np.ndarray) or operand.dtype not in (np.float16, np.float32, np.float64):
         return set()
-    if not operand.size:
-        return {"empty"}
     size = np.abs(operand)
     with np.errstate(all="ignore"):
         tests: dict[Special, Any] = {

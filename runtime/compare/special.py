@@ -36,6 +36,7 @@ def _habit(kinds: str, operators: str, text: str) -> Habit:
 _INTEGER_ARITHMETIC = "Add Sub Mul Div Mod Pow Neg Abs Sum ReduceSum ReduceProd CumSum BitShift"
 _AS_FLOAT = "Add Sub Mul Div Mod Pow Sum ReduceSum ReduceProd ReduceMax ReduceMin MatMul"
 """Alone, or several in a row and in loops."""
+_CONVOLUTIONS = "Conv ConvInteger ConvTranspose DeformConv QLinearConv"
 _BY_ZERO = "multiplies elements that have no part in a point by 0"
 
 HABITS: Mapping[str, tuple[Habit, ...]] = {
@@ -62,7 +63,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("wide", _AS_FLOAT, "computes integers in float32"),
         _habit("wide", "Equal Less LessOrEqual Greater GreaterOrEqual", "compares integers in float32"),
         _habit("-0", "Unique", "tells slices apart by the sign of their zeros in one run and doesn't in another"),
-        _habit("empty", "LSTM GRU RNN Conv", "leaves results unwritten that are made of nothing"),
+        _habit("empty", f"LSTM GRU RNN {_CONVOLUTIONS}", "leaves results unwritten that are made of nothing"),
         _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),
     ),
     "reference": (
