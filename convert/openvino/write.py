@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
+
+import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
@@ -276,16 +278,33 @@ class _Writer:
             self._tree(net.rt_info)
 
     def _edges(self, layout: _Layout) -> None:
-        edges: list[tuple[int, int, int, int]] = []
-        for number, layer in enumerate(layout.layers):
-            if isinstance(layer, Node):
-                edges += [(*layout.ports[value], number, slot) for slot, value in enumerate(inputs_of(layer))]
-        for number, value in enumerate(layout.graph.outputs, layout.first_result):
-            edges.append((*layout.ports[value], number, 0))
-        edges.sort(key=lambda edge: edge[0])
-        ends = ("from-layer", "from-port", "to-layer", "to-port")
-        self._block("edges", [("edge", list(zip(ends, map(str, edge), strict=True))) for edge in edges])
+        """By the layer that they come from, then by the one that they go to."""
+        found = np.fromiter(_edges(layout), np.dtype((np.int64, 4)))
+        if not found.size:
+            return
+        self._open("edges")
+        found = found[np.argsort(found[:, 0], kind="stable")]
+        for start in range(0, len(found), _EDGES):
+            for edge in found[start : start + _EDGES].tolist():
+                self._put("edge", zip(_ENDS, map(str, edge), strict=True))
+            self._flush()
+        self._close("edges")
         self._flush()
+
+
+_ENDS = ("from-layer", "from-port", "to-layer", "to-port")
+_EDGES = 10_000
+"""So many are written at once."""
+
+
+def _edges(layout: _Layout) -> Iterator[tuple[int, int, int, int]]:
+    """Each edge's layers and ports, in the order of `_ENDS`."""
+    for number, layer in enumerate(layout.layers):
+        if isinstance(layer, Node):
+            for slot, value in enumerate(inputs_of(layer)):
+                yield *layout.ports[value], number, slot
+    for number, value in enumerate(layout.graph.outputs, layout.first_result):
+        yield *layout.ports[value], number, 0
 
 
 def _head(number: int, name: str, kind: str, version: str) -> _Given:
