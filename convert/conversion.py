@@ -13,6 +13,7 @@ from typing import Any
 
 from ..passes.errors import InvalidModel
 from ..passes.exit_codes import OF_VERDICT
+from ..passes.garbage import release
 from ..passes.graph import NOTES, Graph
 from ..passes.operator_list import OperatorList, operator_list
 from ..passes.opset import Change
@@ -20,7 +21,7 @@ from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
 from ..runtime.compare.record import Report
 from .budget import TIMEOUT, TRIALS
-from .files import Opset, judged, load, set_shapes
+from .files import Opset, judged, load, set_shapes, to_hub
 from .format import Format, MdfStyle, format_of
 from .requested_passes import ReportingPass, to_dialect_after
 from .terminal import writing
@@ -146,6 +147,7 @@ def convert(
         start_runtimes((source, target), (from_format, to_format))
     with judged(source, from_format):
         graph = load(source, from_format)
+        counted = _count(graph)
         if shapes:
             set_shapes(graph, shapes)
         limited: Callable[[Graph], Graph] = _unchanged
@@ -154,14 +156,19 @@ def convert(
         asked: list[ReportingPass] = [FuseRecurrent(wanted.objection_to_recurrence)] if fuse_recurrent else []
         asked += [UnrollLoops(unroll)] if unroll else []
         asked += map(user_pass, passes)
+        if wanted.dialect != graph.dialect not in wanted.direct:
+            graph = to_hub(graph)  # the file's own graph isn't asked for any more
+            release(counted)
         made = limited(to_dialect_after(asked, graph, wanted, opset))
+        del graph
+        release(counted)
     report = ConversionReport(
         str(source),
         str(target),
         format_of(source, from_format).name,
         wanted.name,
         made.opsets.get(""),
-        (_count(graph), _count(made)),
+        (counted, _count(made)),
         dict(sorted(Counter(node.op_type for _, node in made.walk()).items())),
         list(made.meta.get("changes", ())),
         list(made.meta.get(NOTES, ())),

@@ -21,3 +21,15 @@ def bulk() -> Iterator[None]:
             gc.freeze()
             gc.unfreeze()
         gc.enable()
+
+
+_MANY = 100_000
+
+
+def release(nodes: int) -> None:
+    """Give back the memory of an unused graph of so many nodes, whose nodes and values refer to one another.
+
+    Of small ones the collector does so by itself.
+    """
+    if nodes >= _MANY:
+        gc.collect()
