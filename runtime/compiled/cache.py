@@ -8,6 +8,7 @@ name first and never changed.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import re
@@ -28,6 +29,9 @@ VARIABLE = "BACKEDGE_CACHE"
 """The environment variable that names another folder; empty: nothing is kept."""
 
 _OPTIONS = {"error_model": "numpy", "nogil": True}
+_RUNTIME = b"NRT_"
+"""How the names of Numba's runtime begin, as object code has them."""
+
 _HELPERS = ("helpers", "narrow", "products", "transcendental", "windows")
 
 
@@ -76,18 +80,15 @@ def _identity(function: Function) -> tuple[str, str]:
     import llvmlite.binding
     import numba
 
-    imports, texts = ["import math", "import numpy as np"], list[str]()
+    imports, called = ["import math", "import numpy as np"], set(re.findall(r"\b([a-z]\w*)\(", function.source))
     for module in _HELPERS:
-        text = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
-        names = re.findall(r"^def ([a-z]\w*)", text, re.M)
-        used = [name for name in names if re.search(rf"\b{name}\(", function.source)]
+        used = [name for name in re.findall(r"^def ([a-z]\w*)", _text(module), re.M) if name in called]
         if used:
             imports.append(f"from {__package__}.{module} import {', '.join(used)}")
-        texts.append(text)
     source = "\n".join([*imports, "", "", function.source])
     parts = [
         source,
-        *texts,
+        *map(_text, _HELPERS),
         repr(function.arguments),
         repr([(array.dtype.str, array.ndim) for array in function.constants]),
         numba.__version__,
@@ -98,6 +99,12 @@ def _identity(function: Function) -> tuple[str, str]:
         repr((_OPTIONS, os.environ.get("NUMBA_OPT"))),
     ]
     return source, hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+@functools.cache
+def _text(module: str) -> str:
+    """The source of a module of this package."""
+    return Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
 
 
 def _compile(function: Function, source: str, key: str) -> Compiled:
@@ -114,7 +121,7 @@ def _compile(function: Function, source: str, key: str) -> Compiled:
     constants = tuple(numba.types.Array(numba.from_dtype(array.dtype), array.ndim, "C") for array in function.constants)
     dispatcher = numba.njit(cache=path is not None, **_OPTIONS)(module.__dict__["loop"])
     if path is not None:
-        _load_without_registries(dispatcher)
+        _load_without_registries(dispatcher, stored.mentions(path.parent, key, _RUNTIME))
     dispatcher.compile((*signature, *constants))
     dispatcher.disable_compile()
     hits = sum(dispatcher.stats.cache_hits.values())
@@ -123,18 +130,20 @@ def _compile(function: Function, source: str, key: str) -> Compiled:
     return Compiled(dispatcher, time.perf_counter() - begin, from_disk=hits > 0)
 
 
-def _load_without_registries(dispatcher: Any) -> None:
+def _load_without_registries(dispatcher: Any, allocates: bool) -> None:
     """Let a function be loaded from disk without Numba's registries.
 
     Numba fills them before it looks there: a third of a second, half of it SciPy's import. Only compiling needs them,
-    and fills them itself. A Numba that is made otherwise does as it does.
+    and fills them itself. Numba's runtime, which takes 20 ms, is needed by code that `allocates` only. A Numba that is
+    made otherwise does as it does.
     """
     from numba.core.runtime.nrt import rtsys
 
     kept = dispatcher._cache
 
     def load_overload(signature: Any, context: Any) -> Any:
-        rtsys.initialize(context)
+        if allocates:
+            rtsys.initialize(context)
         with kept._guard_against_spurious_io_errors():
             return kept._load_overload(signature, context)
 

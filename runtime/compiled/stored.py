@@ -64,6 +64,11 @@ def is_whole(folder: Path, key: str) -> bool:
     return True
 
 
+def mentions(folder: Path, key: str, name: bytes) -> bool:
+    """Whether a symbol's name, or the beginning of one, stands in the machine code of this key."""
+    return any(name in file.read_bytes() for file in _code(folder, key))
+
+
 def discard(folder: Path, key: str) -> bool:
     """Remove the machine code of this key, not its source; whether none is left."""
     for file in (_digest_of(folder, key), *_code(folder, key)):
