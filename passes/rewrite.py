@@ -114,7 +114,7 @@ class Rewriter:
     `fallback` stands in for an operator without a matching rule; it refuses unless told otherwise.
     `stamp` tells the version at which a node without regions stays as it is otherwise, which is the quickest way.
     `aliases` are old values whose place was taken by a value that already stands for another, and is named after that.
-    `notes` collects what the report should say (a dropped layout, a composite and its cost).
+    `notes` collects what the report should say (a dropped layout, a decomposition and its cost).
     `given`: the nodes are a file's own (`graph.GIVEN`). Where a rule then fails in a way that no rule should, ONNX's
     schema and inference are asked whether the node is one at all: it is refused if not, else the failure is ours.
     """

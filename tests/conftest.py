@@ -19,7 +19,7 @@ _ONE_IN: dict[int, str] = {
         "openvino_raising/test_mutations openvino_raising/test_onnx opset/test_corpus"
     ),
     2: (
-        "composites/test_maxima hlo/test_hostile hlo/test_lower_loops "
+        "decompose/test_argmax hlo/test_hostile hlo/test_lower_loops "
         "hlo/test_lower_quantize hlo/test_raise_dot hlo/test_raise_elementwise_random hlo/test_raise_reduce "
         "hlo/test_raise_scatter hlo/test_raise_shape hlo/test_raise_sort mdf/test_hostile mdf/test_stateful_cases "
         "openvino_lowering/test_operators openvino_raising/test_loop_forms openvino_raising/test_states "
@@ -45,7 +45,7 @@ _ONE_IN: dict[int, str] = {
         "hlo/test_raise_linalg_eig hlo/test_raise_linalg_lapack openvino_lowering/test_loop_forms "
         "opset/test_twelve_cases recurrent/test_convert"
     ),
-    7: "composites/test_ml hlo/test_raise_elementwise openvino_lowering/test_catalogue",
+    7: "decompose/test_ml hlo/test_raise_elementwise openvino_lowering/test_catalogue",
     9: "hlo/test_programs mdf/test_command openvino_raising/test_dynamic openvino_raising/test_numbers",
     10: "compiled/test_elementwise hlo/test_stablehlo",
     12: "compiled/test_loops compiled/test_tensors",

@@ -1,4 +1,4 @@
-"""What the composites share: small constants, rows, the best of some scores, what becomes of scores at the end."""
+"""What decompositions share: small constants, rows, the best of some scores, what becomes of scores at the end."""
 
 from __future__ import annotations
 

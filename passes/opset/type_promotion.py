@@ -74,7 +74,7 @@ def _wider(node: Node, kind: DType) -> Sequence[DType]:
 Change = Callable[[StepBuilder], Sequence[Value]]
 
 
-def carriers(node: Node, version: int) -> Iterator[Change]:
+def promotions(node: Node, version: int) -> Iterator[Change]:
     """The ways to do a node in other types, given what its operator takes at `version`; the narrowest first."""
     groups = _refused(node, version)
     if not groups:

@@ -35,7 +35,7 @@ from .build import StepBuilder, give_types
 from .changes import Frame, Log
 from .steps import Adapter, Conditional, Made, same
 from .table import find, is_experimental
-from .type_promotion import carriers
+from .type_promotion import promotions
 
 
 def _kind(value: Value) -> DType | None:
@@ -188,7 +188,7 @@ class Walk:
         if node.regions or not version:
             return None
         opsets = {**self.targets, node.domain: max(node.version, 1)}
-        for change in carriers(node, histories()[node.op][version - 1]):
+        for change in promotions(node, histories()[node.op][version - 1]):
             with contextlib.suppress(Unsupported):
                 return change(StepBuilder(self, op, opsets))
         return None

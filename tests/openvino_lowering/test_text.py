@@ -10,8 +10,8 @@ from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino.lowering import lower_graph
 from backedge.passes.errors import Unsupported
-from composites.cases import NUMBERS, WORDS, check, model
-from composites.targets import OpenVINO
+from decompose.cases import NUMBERS, WORDS, check, model
+from decompose.targets import OpenVINO
 
 from .runner import Runner
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from backedge.convert.onnx.write import to_model
 from backedge.passes.graph import Graph
-from backedge.passes.opset.type_promotion import carriers
+from backedge.passes.opset.type_promotion import promotions
 from backedge.runtime.executor import Executor
 from onnx.reference import ReferenceEvaluator
 
@@ -129,4 +129,4 @@ def test_half_precision_is_computed_in_single_and_rounded() -> None:
     ],
 )
 def test_what_is_carried_by_nothing(text: str, opset: int, version: int) -> None:
-    assert not list(carriers(parse(text, opset).nodes[0], version))
+    assert not list(promotions(parse(text, opset).nodes[0], version))
