@@ -182,7 +182,7 @@ class _ComputationWriter:
             one.number = number
             if mine:
                 self.carry(one, mine[0])
-            self.spread(one, shape, mine)
+            self.unpack(one, shape, mine)
         for value in graph.constants:
             if value.data is not None and value not in self.where:
                 origin = origin_of(value)
@@ -206,7 +206,7 @@ class _ComputationWriter:
         """What only HLO knows of an instruction."""
         one.attributes.update(origin_of(owner).attributes)
 
-    def spread(self, one: Instruction, shape: HloShape, values: Sequence[Value]) -> None:
+    def unpack(self, one: Instruction, shape: HloShape, values: Sequence[Value]) -> None:
         """Let `values` be the leaves of an instruction."""
         if not isinstance(shape, TupleShape):
             self.where[values[0]] = one.name
@@ -214,7 +214,7 @@ class _ComputationWriter:
         for index, (part, mine) in enumerate(parted(shape.elements, values)):
             element = self.add(f"{one.name}.{index}", part, "get-tuple-element", [Operand(one.name)])
             element.attributes["index"] = index
-            self.spread(element, part, mine)
+            self.unpack(element, part, mine)
 
     def tuple(self, shape: HloShape, values: Sequence[Value], root: bool = False) -> str:
         """The name of an instruction whose leaves are `values`."""
@@ -254,7 +254,7 @@ class _ComputationWriter:
         if called:
             one.attributes[CALLED] = called
         self.carry(one, node)
-        self.spread(one, shape, node.outputs)
+        self.unpack(one, shape, node.outputs)
 
     def operands(self, node: Node, values: Sequence[Value]) -> list[Operand]:
         """The operands of a node, as tuples where its file has them, or where HLO wants one."""

@@ -130,7 +130,7 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
     """The maxima, and where in the whole tensor the first of each window stands."""
     axes = len(lines)
 
-    def spread(table: Expr, axis: int) -> Expr:
+    def expanded(table: Expr, axis: int) -> Expr:
         """(kernel, windows) of an axis among (*kernels, *windows)."""
         shape = [1] * 2 * axes
         shape[axis], shape[axes + axis] = lines[axis].kernel, -1
@@ -138,13 +138,13 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
 
     kernel = math.prod(line.kernel for line in lines)
     order = list(range(axes))
-    by_rows = flattened([spread(lines[axis].found, axis) for axis in order], [line.length for line in lines])
+    by_rows = flattened([expanded(lines[axis].found, axis) for axis in order], [line.length for line in lines])
     if attribute(node, "storage_order", 0):
         order.reverse()
-    stored = flattened([spread(lines[axis].found, axis) for axis in order], [lines[axis].length for axis in order])
-    inside = spread(lines[0].inside, 0)
+    stored = flattened([expanded(lines[axis].found, axis) for axis in order], [lines[axis].length for axis in order])
+    inside = expanded(lines[0].inside, 0)
     for axis, line in enumerate(lines[1:], 1):
-        inside = inside & spread(line.inside, axis)
+        inside = inside & expanded(line.inside, axis)
     inside = inside.reshape(kernel, -1)
     seen = gathered(op, op.Reshape(data, numbers(op, [0, 0, -1])), by_rows.reshape(kernel, -1), 2)
     seen = op.Where(inside.value(), seen, op.const(np.full(1, -np.inf), data.tensor.dtype), _types=[seen.type])

@@ -128,12 +128,12 @@ def _any_axis(op: StepBuilder, node: Node) -> Value:
     def part(start: Value, end: Value) -> Value:
         return op.Slice(sizes, start, end, numbers(op, 0))
 
-    def joined(part: Value) -> Value:
+    def concatenated(part: Value) -> Value:
         return op.ReduceProd(op.Concat(numbers(op, 1), part, axis=0), keepdims=1)
 
     before, after, parts = part(numbers(op, 0), position), part(behind, numbers(op, -1)), (x.tensor.shape or [None])[-1]
     last = op.Slice(sizes, numbers(op, -1), op.Shape(sizes), numbers(op, 0))
-    flat = op.Concat(joined(before), part(position, behind), joined(after), last, axis=0)
+    flat = op.Concat(concatenated(before), part(position, behind), concatenated(after), last, axis=0)
     known = TensorType(x.tensor.dtype, (None, None, None, parts))
     options = {name: value for name, value in node.attributes.items() if name in ("inverse", "onesided")}
     made = op.at(17).DFT(op.reshape(x, flat, known), node.input(1), axis=1, **options)
