@@ -241,17 +241,23 @@ def test_constants_are_no_part_of_the_source() -> None:
     assert sources[0] == sources[1]
 
 
-def test_machine_code_on_disk_is_loaded_without_numbas_registries(place: Path) -> None:
-    """They take longer than everything else that a first call does."""
+def test_machine_code_on_disk_is_loaded_without_numbas_registries_and_runtime(place: Path) -> None:
+    """They take longer than everything else that a first call does. What allocates arrays needs the runtime, whatever
+    was loaded before it."""
     code = """
 import sys
 import numpy as np
 from backedge.runtime.compiled import cache
-from compiled.test_cache import adding
-from compiled.graphs import compiled, f32, i64
+from compiled.test_cache import *
+from compiled.graphs import *
 (last,) = compiled(adding(2.0))([i64(3), None, f32(1)])
-(kept,) = cache._loaded.values()
-print(float(last), kept.from_disk, "numba.np.linalg" in sys.modules)
+from numba.core.runtime.nrt import rtsys
+needed = rtsys._init
+b = Body(); x, w = b.input(), b.input(); y = b.Tanh(b.MatMul(x, w)); b.give(y, b.ReduceSum(y, keepdims=0))
+node = loop((Carried(), Captured(), Stacked()), b, [INT, None] + [tensor("float32", None, None)] * 2)
+found = compiled(node)([i64(2), None, np.zeros((2, 3), np.float32), np.eye(3, dtype=np.float32)])
+kept = [one.from_disk for one in cache._loaded.values()]
+print(float(last), float(found[0].sum()), found[1].shape, *kept, needed, "numba.np.linalg" in sys.modules)
 """
     tests = Path(__file__).parents[1]
     told = [
@@ -260,4 +266,5 @@ print(float(last), kept.from_disk, "numba.np.linalg" in sys.modules)
         ).stdout.split()
         for _ in range(2)
     ]
-    assert told == [["7.0", "False", "True"], ["7.0", "True", "False"]]
+    values = ["7.0", "0.0", "(2,)"]
+    assert told == [[*values, "False", "False", "True", "True"], [*values, "True", "True", "False", "False"]]
