@@ -81,12 +81,25 @@ def flat(x: Array, view: Windows, made: Layout) -> Array:
     length = count * made.each + made.size[1] + _AT_ONCE
     whole = np.zeros(length, x.dtype)
     goal = whole[: count * made.each].reshape(count, *made.phases, *made.size)
-    axes = zip(two_axes(view.before, 0), made.phases, made.size, images.shape[1:], strict=True)
-    rows, columns = ([_overlap(phase, *axis) for phase in range(axis[1])] for axis in axes)
-    for a, (row_places, row_sources) in enumerate(rows):
-        for b, (column_places, column_sources) in enumerate(columns):
-            goal[:, a, b, row_places, column_places] = images[:, row_sources, column_sources]
+    for places, sources in _copies(view, two_axes(x.shape[2:])):
+        goal[places] = images[sources]
     return whole
+
+
+_Places = tuple[slice | int, ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def _copies(view: Windows, sizes: tuple[int, int]) -> list[tuple[_Places, _Places]]:
+    """For each phase, which of its elements lie in images of these sizes, and which of the images they are."""
+    made, every = layout(view), slice(None)
+    axes = zip(two_axes(view.before, 0), made.phases, made.size, sizes, strict=True)
+    rows, columns = ([_overlap(phase, *axis) for phase in range(axis[1])] for axis in axes)
+    return [
+        ((every, a, b, row_places, column_places), (every, row_sources, column_sources))
+        for a, (row_places, row_sources) in enumerate(rows)
+        for b, (column_places, column_sources) in enumerate(columns)
+    ]
 
 
 def _overlap(phase: int, before: int, step: int, size: int, length: int) -> tuple[slice, slice]:

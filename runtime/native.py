@@ -6,6 +6,7 @@ import functools
 import logging
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ _READ = 16
 """The same of reading a number that is used for one product only."""
 
 _FEW_ROWS = 16
+_MOST_CONVOLUTIONS = 1024
+"""So many shapes of convolutions are remembered."""
+
 _MOST_TERMS = 2**31 // 255**2
 """So many products of 8-bit numbers without their zero points int32 adds up exactly."""
 
@@ -43,6 +47,27 @@ _ARGUMENTS = {
 }
 """Functions of `compiled.windows` and `compiled.products`, behind some of them what they are for: the element types and
 ranks of their arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Convolution:
+    """How images of one shape are convolved with filters of one shape.
+
+    Attributes:
+        code: `convolve_channels` if each channel `is_alone` with its filter, else `convolve_tiles`.
+        layout: how the images lie flat; `is_flat`: they do in memory already.
+        steps: elements of an image, and of what a group takes of it.
+        offsets: by how far positions are shifted for each element of a filter.
+        no_bias: zeros, one for each filter.
+    """
+
+    code: Code
+    layout: Layout
+    is_alone: bool
+    is_flat: bool
+    steps: tuple[int, int]
+    offsets: Array
+    no_bias: Array
 
 
 class Native:
@@ -59,33 +84,54 @@ class Native:
         self.done = 0
         self._look_after: dict[str, int] = {}  # by function: looking for it takes a millisecond
         self._codes: dict[str, Code | None] = {}
+        self._convolutions: dict[tuple[Any, ...], _Convolution] = {}
 
     def conv(self, x: Array, w: Array, bias: Array | None, view: Windows, group: int, keep: Keep) -> Array | None:
         """Conv (N, C, *spatial) -> (N, M, *output); None where there is no machine code, or it isn't worth it."""
-        filters = w.shape[0]
-        if any(one.dtype != _FLOAT for one in (x, w, bias) if one is not None) or not x.size or not w.size:
+        if x.dtype != _FLOAT or w.dtype != _FLOAT or (bias is not None and bias.dtype != _FLOAT):
             return None
-        if x.ndim not in (3, 4) or w.ndim != x.ndim or (bias is not None and bias.size != filters):
+        if bias is not None and bias.size != w.shape[0]:
             return None
-        if w.shape[1] * group != x.shape[1] or filters % group or not math.prod(view.output):
+        key = x.shape, w.shape, view, group
+        planned = self._convolutions.get(key)
+        if planned is None:
+            planned = self._plan(*key)
+            if planned is None:
+                return None
+            if len(self._convolutions) >= _MOST_CONVOLUTIONS:
+                self._convolutions.clear()
+            self._convolutions[key] = planned
+        made = planned.layout
+        out = np.empty((x.shape[0] * w.shape[0], made.positions), _FLOAT)
+        numbers = planned.no_bias if bias is None else bias.reshape(-1)
+        whole = x.reshape(-1) if planned.is_flat else flat(x, view, made)
+        if planned.is_alone:
+            planned.code(whole, made.each, w.reshape(-1), numbers, planned.offsets, out)
+        else:
+            packed = keep(lambda: _packed(w, group))
+            planned.code(whole, *planned.steps, packed, numbers, planned.offsets, out)
+        return made.cut(out, x.shape[0]).reshape(x.shape[0], w.shape[0], *view.output)
+
+    def _plan(
+        self, images: tuple[int, ...], filters: tuple[int, ...], view: Windows, group: int
+    ) -> _Convolution | None:
+        """How images of one shape are convolved; None where there is no machine code, or it isn't worth it yet."""
+        if not math.prod(images) or not math.prod(filters) or not math.prod(view.output):
             return None
-        alone = w.shape[1] == 1 and filters == group
-        products = x.shape[0] * math.prod(view.output) * w.size
-        code = self._code("convolve_channels" if alone else "convolve_tiles", products * (_APART if alone else 1))
+        if len(images) not in (3, 4) or len(filters) != len(images):
+            return None
+        if filters[1] * group != images[1] or filters[0] % group:
+            return None
+        is_alone = filters[1] == 1 and filters[0] == group
+        products = images[0] * math.prod(view.output) * math.prod(filters)
+        code = self._code("convolve_channels" if is_alone else "convolve_tiles", products * (_APART if is_alone else 1))
         if code is None:
             return None
         made = layout(view)
-        out = np.empty((x.shape[0] * filters, made.positions), _FLOAT)
-        numbers = np.zeros(filters, _FLOAT) if bias is None else bias.reshape(-1)
-        if alone:
-            code(flat(x, view, made), made.each, w.reshape(-1), numbers, made.offsets, out)
-        else:
-            packed = keep(lambda: _packed(w, group))
-            whole = x.reshape(-1) if _is_flat(x, view, made) else flat(x, view, made)
-            offsets = _channel_offsets(view, w.shape[1])
-            each = x.shape[1] * made.each
-            code(whole, each, w.shape[1] * made.each, packed, numbers, offsets, out)
-        return made.cut(out, x.shape[0]).reshape(x.shape[0], filters, *view.output)
+        is_flat = not is_alone and made.phases == (1, 1) and not any(view.before) and made.each == math.prod(images[2:])
+        steps = images[1] * made.each, filters[1] * made.each
+        offsets = made.offsets if is_alone else _channel_offsets(view, filters[1])
+        return _Convolution(code, made, is_alone, is_flat, steps, offsets, np.zeros(filters[0], _FLOAT))
 
     def byte_product(self, a: Array, b: Array, a_zero: Array | None, b_zero: Array | None) -> Array | None:
         """MatMulInteger of few rows (M, K) by 8-bit numbers (K, N) without their zero points: int32, exact; or None."""
@@ -137,11 +183,6 @@ def _channel_offsets(view: Windows, channels: int) -> Array:
     """By how far positions are shifted for each element of a filter over so many channels."""
     made = layout(view)
     return (np.arange(channels)[:, None] * made.each + made.offsets).reshape(-1)
-
-
-def _is_flat(x: Array, view: Windows, made: Layout) -> bool:
-    """Whether the images lie in memory as the layout has them."""
-    return made.phases == (1, 1) and not any(view.before) and made.each == math.prod(x.shape[2:])
 
 
 @functools.cache
