@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from .errors import InvalidModel, Unsupported
 from .graph import Node, Value
 from .types import DType
@@ -74,6 +76,7 @@ def axis_of(node: Node, axis: int, rank: int) -> int:
     return axis % max(rank, 1)
 
 
+@functools.cache
 def default_bounds(dtype: DType) -> tuple[float | None, float | None]:
     """What stands for the lower and the upper bound where a Clip leaves them out (from version 11 on): the least and
     the largest finite number, so that infinity is cut off. None for integers, which have no other numbers."""
