@@ -156,12 +156,10 @@ def convert(
         asked: list[ReportingPass] = [FuseRecurrent(wanted.objection_to_recurrence)] if fuse_recurrent else []
         asked += [UnrollLoops(unroll)] if unroll else []
         asked += map(user_pass, passes)
-        if graph.dialect != wanted.dialect and graph.dialect not in wanted.direct:
+        if wanted.goes_by_hub(graph.dialect, opset):
             graph = to_hub(graph)  # the file's own graph isn't asked for any more
             release(counted)
         made = limited(to_dialect_after(asked, graph, wanted, opset))
-        del graph
-        release(counted)
     report = ConversionReport(
         str(source),
         str(target),

@@ -92,10 +92,9 @@ def to_dialect(graph: Graph, target: Format, opset: Opset = None) -> Graph:
         if target.lowest is None or graph.dialect != target.dialect:
             raise InvalidModel('opset "min" is for conversions from ONNX to ONNX')
         return target.lowest(graph)
-    if graph.dialect in target.direct:
-        return target.direct[graph.dialect](graph, opset)
-    if graph.dialect == target.dialect and opset is None:
-        return graph
+    if not target.goes_by_hub(graph.dialect, opset):
+        direct = target.direct.get(graph.dialect)
+        return graph if direct is None else direct(graph, opset)
     hub = to_hub(graph)
     if not target.has_sequences and any(isinstance(value.type, SequenceType) for value in _all_values(hub)):
         hub = hub.copy()  # a hub graph is the caller's own

@@ -105,6 +105,10 @@ class Format:
     run_options: Callable[[Graph], Mapping[str, Any]] | None = None
     is_quick: bool = False
 
+    def goes_by_hub(self, dialect: str, opset: int | Literal["min"] | None) -> bool:
+        """Whether graphs of a dialect become this format's, at an opset, by way of the hub."""
+        return opset != "min" and dialect not in self.direct and (dialect != self.dialect or opset is not None)
+
     def in_style(self, style: MdfStyle | None) -> Format:
         """The format, as one that writes in a given style.
 

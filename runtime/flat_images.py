@@ -81,7 +81,7 @@ def flat(x: Array, view: Windows, made: Layout) -> Array:
     length = count * made.each + made.size[1] + _AT_ONCE
     whole = np.zeros(length, x.dtype)
     goal = whole[: count * made.each].reshape(count, *made.phases, *made.size)
-    for places, sources in _copies(view, two_axes(x.shape[2:])):
+    for places, sources in _copies(view):
         goal[places] = images[sources]
     return whole
 
@@ -90,10 +90,10 @@ _Places = tuple[slice | int, ...]
 
 
 @functools.lru_cache(maxsize=1024)
-def _copies(view: Windows, sizes: tuple[int, int]) -> list[tuple[_Places, _Places]]:
-    """For each phase, which of its elements lie in images of these sizes, and which of the images they are."""
+def _copies(view: Windows) -> list[tuple[_Places, _Places]]:
+    """For each phase, which of its elements lie in the images, and which of the images they are."""
     made, every = layout(view), slice(None)
-    axes = zip(two_axes(view.before, 0), made.phases, made.size, sizes, strict=True)
+    axes = zip(two_axes(view.before, 0), made.phases, made.size, two_axes(view.spatial), strict=True)
     rows, columns = ([_overlap(phase, *axis) for phase in range(axis[1])] for axis in axes)
     return [
         ((every, a, b, row_places, column_places), (every, row_sources, column_sources))

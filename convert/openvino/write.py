@@ -279,7 +279,7 @@ class _Writer:
 
     def _edges(self, layout: _Layout) -> None:
         """By the layer that they come from, then by the one that they go to."""
-        found = np.fromiter(_edges(layout), np.dtype((np.int64, 4)))
+        found = np.fromiter(_ends_of_edges(layout), np.dtype((np.int64, 4)))
         if not found.size:
             return
         self._open("edges")
@@ -289,7 +289,6 @@ class _Writer:
                 self._put("edge", zip(_ENDS, map(str, edge), strict=True))
             self._flush()
         self._close("edges")
-        self._flush()
 
 
 _ENDS = ("from-layer", "from-port", "to-layer", "to-port")
@@ -297,7 +296,7 @@ _EDGES = 10_000
 """So many are written at once."""
 
 
-def _edges(layout: _Layout) -> Iterator[tuple[int, int, int, int]]:
+def _ends_of_edges(layout: _Layout) -> Iterator[tuple[int, int, int, int]]:
     """Each edge's layers and ports, in the order of `_ENDS`."""
     for number, layer in enumerate(layout.layers):
         if isinstance(layer, Node):

@@ -95,12 +95,12 @@ def recurrent(op: Builder, node: Node) -> list[Value] | None:
     data = transpose(op, x, swap)
     batch, length = size_of(op, node, data, 0), size_of(op, node, data, 1)
     directions = 2 if attributes["direction"] == "bidirectional" else 1
-    empty = op.Concat(batch, i64(op, [directions, hidden]), axis=0)
+    empty, zero = op.Concat(batch, i64(op, [directions, hidden]), axis=0), number(op, node, 0, x)
     states = []
     for index in (5, 6) if kind == "LSTM" else (5,):
         state = node.input(index)
         if state is None:
-            states.append(op.Broadcast(number(op, node, 0, x), empty))
+            states.append(op.Broadcast(zero, empty))
         else:
             states.append(transpose(op, state, swap))
     lengths = node.input(4)
@@ -124,7 +124,7 @@ def recurrent(op: Builder, node: Node) -> list[Value] | None:
     if not size_of_axis(data, 1):
         # without a step OpenVINO's CPU leaves them as memory was; ONNX Runtime gives 0
         some = op.Greater(length, i64(op, [0]))
-        lasts = [op.Select(some, last, number(op, node, 0, x)) for last in lasts]
+        lasts = [op.Select(some, last, zero) for last in lasts]
     return [every, *(transpose(op, last, swap) for last in lasts)][: len(node.outputs)]
 
 
