@@ -159,7 +159,7 @@ def convert(
         if wanted.goes_by_hub(graph.dialect, opset):
             graph = to_hub(graph)  # the file's own graph isn't asked for any more
             release(counted)
-        made = limited(to_dialect_after(asked, graph, wanted, opset))
+        made = limited(to_dialect_after(asked, graph, wanted, opset, given=True))
     report = ConversionReport(
         str(source),
         str(target),

@@ -78,11 +78,12 @@ def to_hub(graph: Graph) -> Graph:
     return raised
 
 
-def to_dialect(graph: Graph, target: Format, opset: Opset = None) -> Graph:
+def to_dialect(graph: Graph, target: Format, opset: Opset = None, *, given: bool = False) -> Graph:
     """The graph in the target's dialect; the same object where there is nothing to do.
 
     Args:
         opset: of ONNX; "min" is the lowest that can say a model which is ONNX already.
+        given: the graph isn't needed any more; a hub graph may then be changed.
 
     Raises:
         InvalidModel: there is no such opset.
@@ -96,11 +97,12 @@ def to_dialect(graph: Graph, target: Format, opset: Opset = None) -> Graph:
         direct = target.direct.get(graph.dialect)
         return graph if direct is None else direct(graph, opset)
     hub = to_hub(graph)
+    given = given or hub is not graph
     if not target.has_sequences and any(isinstance(value.type, SequenceType) for value in _all_values(hub)):
-        hub = hub.copy()  # a hub graph is the caller's own
+        hub, given = hub if given else hub.copy(), True
         Pipeline([SequencesToStacks(), RemoveDead()])(hub)
         infer(hub)
-    return target.lower_graph(hub, opset)
+    return target.lower_graph(hub, opset, given=given)
 
 
 def _all_values(graph: Graph) -> Iterator[Value]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..passes.errors import InvalidModel
 
@@ -58,6 +58,15 @@ class ListedOperators:
     limited: Callable[[Graph, OperatorList], Graph]
 
 
+class Lower(Protocol):
+    """The hub -> a dialect, at an opset where the format has them (None: its own choice).
+
+    A graph that is `given` away may be changed and taken apart; else it stays as it was.
+    """
+
+    def __call__(self, graph: Graph, opset: int | None = None, *, given: bool = False) -> Graph: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format: all that the rest of `convert` asks about one.
@@ -68,7 +77,7 @@ class Format:
         dialect: of its graphs; formats may share one.
         read, write: file <-> graph in this dialect, syntax only.
         raise_graph: dialect -> hub.
-        lower_graph: hub -> dialect, at an opset where the format has them (None: its own choice).
+        lower_graph: hub -> dialect, see `Lower`.
         runtime: the oracle that runs its files.
         about: one line for `backedge formats`.
         check: who accepts or refuses a file of this format.
@@ -90,7 +99,7 @@ class Format:
     read: Callable[[Path], Graph]
     write: Callable[[Graph, Path], None]
     raise_graph: Callable[[Graph], Graph]
-    lower_graph: Callable[[Graph, int | None], Graph]
+    lower_graph: Lower
     runtime: str
     about: str
     check: Check
@@ -133,19 +142,19 @@ class _Lazy:
         """The function itself."""
         return getattr(importlib.import_module(self._module, __package__), self._name)
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self.load()(*arguments)
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self.load()(*arguments, **options)
 
 
 def _reader(runtime: str, name: str) -> Check:
     return Check(name, functools.partial(_Lazy("..runtime.oracles", "why_unread"), runtime))
 
 
-def _without_opset(lower: Callable[[Graph], Graph], reason: str) -> Callable[[Graph, int | None], Graph]:
-    def lower_graph(graph: Graph, opset: int | None) -> Graph:
+def _without_opset(lower: Callable[..., Graph], reason: str) -> Lower:
+    def lower_graph(graph: Graph, opset: int | None = None, *, given: bool = False) -> Graph:
         if opset is not None:
             raise InvalidModel(reason)
-        return lower(graph)
+        return lower(graph, given=given)
 
     return lower_graph
 

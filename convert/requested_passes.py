@@ -26,7 +26,9 @@ class ReportingPass(Protocol):
     def __call__(self, graph: Graph) -> PassResult: ...
 
 
-def to_dialect_after(passes: Sequence[ReportingPass], graph: Graph, target: Format, opset: Opset = None) -> Graph:
+def to_dialect_after(
+    passes: Sequence[ReportingPass], graph: Graph, target: Format, opset: Opset = None, *, given: bool = False
+) -> Graph:
     """As `to_dialect`, after some passes; where they find nothing to do, the same.
 
     `meta["notes"]` holds what the passes said.
@@ -36,7 +38,7 @@ def to_dialect_after(passes: Sequence[ReportingPass], graph: Graph, target: Form
         Unsupported: what can't be expressed there, with the node and the reason.
     """
     if not passes:
-        return to_dialect(graph, target, opset)
+        return to_dialect(graph, target, opset, given=given)
     hub = to_hub(graph)
     if hub is graph:
         hub = hub.copy()  # a hub graph is the caller's own
@@ -54,7 +56,7 @@ def to_dialect_after(passes: Sequence[ReportingPass], graph: Graph, target: Form
     if modified:
         made = _lowered(graph, hub, target, opset)
     else:
-        made = to_dialect(graph, target, opset)
+        made = to_dialect(graph, target, opset, given=given)
         made = made.copy() if made is graph else made
     made.meta[NOTES] = [*made.meta.get(NOTES, ()), *(note for step in passes for note in step.notes)]
     return made
@@ -63,7 +65,7 @@ def to_dialect_after(passes: Sequence[ReportingPass], graph: Graph, target: Form
 def _lowered(graph: Graph, hub: Graph, target: Format, opset: Opset) -> Graph:
     """The changed hub graph in the target's dialect; an ONNX model keeps its opset unless another one is asked for."""
     if graph.dialect != target.dialect or target.lowest is None:
-        return to_dialect(hub, target, opset)
+        return to_dialect(hub, target, opset, given=True)
     if opset == "min":
-        return target.lowest(target.lower_graph(hub, HUB_OPSET))
-    return target.lower_graph(hub, opset or graph.opsets.get(""))
+        return target.lowest(target.lower_graph(hub, HUB_OPSET, given=True))
+    return target.lower_graph(hub, opset or graph.opsets.get(""), given=True)

@@ -1,6 +1,6 @@
 """Types of results by the operator's signature alone, where ONNX has no inference for it, or it finds nothing.
 
-An output of the formal type T has the element type of an input of the formal type T.
+An output of the formal type T has the element type of an input of the formal type T, or the only one that T allows.
 """
 
 from __future__ import annotations
@@ -22,9 +22,15 @@ _KEEP_RANK = {
 
 @cache
 def _formal_types(domain: str, op_type: str, version: int) -> tuple[Sequence[str], Sequence[str]] | None:
-    """The formal types of inputs and of outputs; what may come several times stands last."""
+    """The formal types of inputs and of outputs; what may come several times stands last. A type variable that allows a
+    single type is that type (Shape's result is int64 whatever its input is)."""
     found = schema(domain, op_type, version)
-    return None if found is None else ([one.type_str for one in found.inputs], [one.type_str for one in found.outputs])
+    if found is None:
+        return None
+    allowed = {one.type_param_str: one.allowed_type_strs for one in found.type_constraints}
+    certain = {name: types[0] for name, types in allowed.items() if len(types) == 1}
+    inputs, outputs = ([one.type_str for one in side] for side in (found.inputs, found.outputs))
+    return inputs, [certain.get(name, name) for name in outputs]
 
 
 def _at(names: Sequence[str], index: int) -> str:

@@ -44,8 +44,8 @@ def rank_of(node: Node, value: Value) -> int:
     return value.rank
 
 
-def dtype_of(node: Node, value: Value) -> DType:
-    """The element type of a value.
+def dtype_of(node: Node | Value, value: Value) -> DType:
+    """The element type of a value; `node` is who needs it.
 
     Raises:
         Unsupported: it isn't known.

@@ -30,22 +30,26 @@ def write(graph: Graph, path: Path) -> None:
     write_document(tree_from_model(model), path)
 
 
-def lower_graph(graph: Graph, opset: int | None = None) -> Graph:
+def lower_graph(graph: Graph, opset: int | None = None, *, given: bool = False) -> Graph:
     """A hub graph as ONNX's operators of `opset`; without one, of MDF's own where the model can be expressed so.
+
+    A graph that is `given` away may be changed.
 
     Raises:
         Unsupported: an operator, type or attribute isn't supported at this opset.
     """
+    if opset is not None:
+        return prepared(onnx_lowering.lower_graph(graph, opset, given=given), opset)
     try:
-        return prepared(onnx_lowering.lower_graph(graph, opset or mdf.ENGINE_OPSET), opset)
+        return prepared(onnx_lowering.lower_graph(graph, mdf.ENGINE_OPSET), None)
     except Unsupported:
-        if opset is not None:
-            raise
-    return prepared(onnx_lowering.lower_graph(graph), None)
+        return prepared(onnx_lowering.lower_graph(graph, given=given), None)
 
 
-def lower_to_states(graph: Graph, opset: int | None = None) -> Graph:
+def lower_to_states(graph: Graph, opset: int | None = None, *, given: bool = False) -> Graph:
     """A hub graph as a native MDF model, of dialect "mdf": loops as stateful parameters, see `lowering`.
+
+    The graph stays as it was, `given` away or not; the model has no opset.
 
     Raises:
         Unsupported: what MDF's engine can't be told.

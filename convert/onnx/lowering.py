@@ -34,8 +34,9 @@ _ML_OF_OPSET = ((19, 4), (13, 3), (9, 2), (1, 1))
 _ML_5 = frozenset({"TreeEnsemble"})
 
 
-def lower_graph(graph: Graph, opset: int | None = None) -> Graph:
-    """A graph of dialect "onnx" at `opset`, as short as a person would have written it; the hub graph stays as it was.
+def lower_graph(graph: Graph, opset: int | None = None, *, given: bool = False) -> Graph:
+    """A graph of dialect "onnx" at `opset`, as short as a person would have written it; the hub graph stays as it was,
+    unless it is given away.
 
     Args:
         opset: `DEFAULT_OPSET` if it is None.
@@ -46,7 +47,7 @@ def lower_graph(graph: Graph, opset: int | None = None) -> Graph:
     """
     opset = DEFAULT_OPSET if opset is None else opset
     with bulk():
-        new = Shorten(opset)(graph.copy()).graph
+        new = Shorten(opset)(graph if given else graph.copy()).graph
     new = lower_operators(new, opset)
     RemoveDead()(new)  # what adapters began and gave up
     for value in new.inputs:

@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import InvalidModel
 from ..graph import Value
 from ..infer import constant_array
+from ..preconditions import dtype_of
 from ..rewrite import Builder
 from ..types import DType, Shape
 from . import values
@@ -124,10 +125,14 @@ class Expr:
 
     @property
     def dtype(self) -> DType:
+        """The element type.
+
+        Raises:
+            Unsupported: it isn't known of a value.
+        """
         if self._value is None:
             return DType.of(self.known.dtype)
-        assert self._value.tensor.dtype is not None, self._value
-        return self._value.tensor.dtype
+        return dtype_of(self._value.producer or self._value, self._value)
 
     @property
     def shape(self) -> Shape | None:

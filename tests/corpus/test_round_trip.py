@@ -90,13 +90,15 @@ def examine_all(
         child = os.fork()
         if child == 0:
             os.close(read)
-            with os.fdopen(write, "wb") as pipe, warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                for case in rest:
-                    pickle.dump((case.name, None), pipe)
-                    pipe.flush()
-                    pickle.dump((case.name, examine(case, folder)), pipe)
-            os._exit(0)
+            try:
+                with os.fdopen(write, "wb") as pipe, warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    for case in rest:
+                        pickle.dump((case.name, None), pipe)
+                        pipe.flush()
+                        pickle.dump((case.name, examine(case, folder)), pipe)
+            finally:
+                os._exit(0)  # whatever happened: it must not go on as its parent, which removes the folder
         os.close(write)
         last = ""
         with os.fdopen(read, "rb") as pipe:

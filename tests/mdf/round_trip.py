@@ -113,6 +113,8 @@ def limited(examine: Callable[[Recorded, Path], str]) -> Callable[[Recorded, Pat
         signal.alarm(_SECONDS)
         try:
             return examine(case, folder)
+        except TimeoutError:
+            return f"refused: no answer in {_SECONDS} s"
         finally:
             signal.alarm(0)
 

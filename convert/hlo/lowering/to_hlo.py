@@ -116,8 +116,9 @@ def _check_interface(graph: Graph) -> None:
             raise Unsupported(f"{value.name!r}", f"the input is {value.type}; HLO needs its sizes (--shape)")
 
 
-def lower_graph(graph: Graph) -> Graph:
-    """A graph of dialect "hlo" that computes what a hub graph computes; the old one stays as it was.
+def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
+    """A graph of dialect "hlo" that computes what a hub graph computes; the old one stays as it was, unless it is given
+    away.
 
     An input that has a value is a constant afterwards: HLO has no defaults. `meta["notes"]` says so, and whatever
     else the report should say.
@@ -125,7 +126,7 @@ def lower_graph(graph: Graph) -> Graph:
     Raises:
         Unsupported: HLO can't express a node or a type, or a size is known only when the model runs.
     """
-    source, resolved = prepared(graph.copy(), "HLO", _check_interface, recurrent.RULES)
+    source, resolved = prepared(graph if given else graph.copy(), "HLO", _check_interface, recurrent.RULES)
     rewriter = Rewriter(HLO, RULES, fallback=_without_rule, context=Context())
     lowered = rewriter.run(source, Lowering)
     RemoveDead()(lowered)

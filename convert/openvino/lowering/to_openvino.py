@@ -32,8 +32,9 @@ def _without_rule(op: Builder, node: Node) -> list[Value]:
     return by_function(op, node) if made is None else made
 
 
-def lower_graph(graph: Graph) -> Graph:
-    """A graph of dialect "openvino" that computes what a hub graph computes; the old one stays as it was.
+def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
+    """A graph of dialect "openvino" that computes what a hub graph computes; the old one stays as it was, unless it is
+    given away.
 
     An input that has a value is a constant afterwards: IR has no defaults. `meta["notes"]` says so, and whatever
     else the report should say.
@@ -41,7 +42,7 @@ def lower_graph(graph: Graph) -> Graph:
     Raises:
         Unsupported: OpenVINO, or its CPU, can't express a node or a type; nothing is approximated.
     """
-    source = graph.copy()
+    source = graph if given else graph.copy()
     put_notes(source)
     align_results(source)
     assigned = read_variables(source)
