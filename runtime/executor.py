@@ -22,6 +22,7 @@ from .kernels.base import ExecutionError
 from .machine_code import Compiled, Compiler
 from .native import Native
 from .plan import Arithmetic, Context, Plan, Watch, normal
+from .whole_graph import WholeGraph
 
 KEPT_BYTES = 256 << 20
 """Of a graph with so large constants kernels keep what they make of them, which may be four times as much."""
@@ -75,6 +76,8 @@ class Executor:
         self._arithmetic = arithmetic
         self._plan = Plan(graph, context)
         self._constants = frozenset(map(id, self._plan.constants))
+        may_compile = compiler is None and arithmetic is None and watch is None and WholeGraph.may_be(graph)
+        self._whole = WholeGraph(graph) if may_compile else None
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name.
@@ -93,10 +96,27 @@ class Executor:
         arguments = self._arguments(inputs)
         if self._arithmetic is not None:
             arguments = [self._arithmetic.value(argument) for argument in arguments]
-        with np.errstate(all="ignore"):
-            results = self._plan.run(arguments)
+        results = None if self._whole is None else self._whole.outputs(arguments)
+        if results is None:
+            with np.errstate(all="ignore"):
+                results = self._plan.run(arguments)
         taken = {*self._constants, *map(id, arguments)}
         return {value.name: _owned(result, taken) for value, result in zip(self.graph.outputs, results, strict=True)}
+
+    def prepare(self, inputs: Mapping[str, Any]) -> bool:
+        """Compile the whole graph for inputs of such element types and shapes, once on a machine: it is kept on disk.
+
+        That takes about 0.15 s an operator, and gives small networks two to five times the speed. Without it a graph
+        is compiled after so many runs that they took as long.
+
+        Returns:
+            Whether there is machine code now: not for sequences and strings, sizes that only a run tells, and operators
+            without code.
+
+        Raises:
+            InvalidModel: as `run` does.
+        """
+        return self._whole is not None and self._whole.prepare(self._arguments(inputs))
 
     def _arguments(self, inputs: Mapping[str, Any]) -> list[Any]:
         known = {value.name for value in self.graph.inputs}

@@ -12,7 +12,7 @@ import numpy as np
 from ..passes.windows import Windows
 from .kernels.base import Array
 
-_AT_ONCE = 256
+AT_ONCE = 256
 """More elements than are read at once."""
 
 
@@ -78,7 +78,7 @@ def flat(x: Array, view: Windows, made: Layout) -> Array:
     """
     count = math.prod(x.shape[:2])
     images = x.reshape(count, *two_axes(x.shape[2:]))
-    length = count * made.each + made.size[1] + _AT_ONCE
+    length = count * made.each + made.size[1] + AT_ONCE
     whole = np.zeros(length, x.dtype)
     goal = whole[: count * made.each].reshape(count, *made.phases, *made.size)
     for places, sources in _copies(view):
@@ -108,3 +108,22 @@ def _overlap(phase: int, before: int, step: int, size: int, length: int) -> tupl
     last = max(min(size, (length - 1 + before - phase) // step + 1), first)
     start = first * step + phase - before
     return slice(first, last), slice(start, start + (last - first) * step, step) if last > first else slice(0, 0)
+
+
+@functools.lru_cache(maxsize=1024)
+def channel_offsets(view: Windows, channels: int) -> Array:
+    """By how far positions are shifted for each element of a filter over so many channels."""
+    made = layout(view)
+    return (np.arange(channels)[:, None] * made.each + made.offsets).reshape(-1)
+
+
+def packed_filters(w: Array, groups: int) -> Array:
+    """The filters as `compiled.windows.convolve_tiles` takes them."""
+    from .compiled.products import ROWS, STEPS
+
+    each, size = w.shape[0] // groups, math.prod(w.shape[1:])
+    parts, down = -(-size // STEPS), -(-each // ROWS)
+    steps = -(-size // parts)
+    made = np.zeros((groups, down * ROWS, parts * steps), w.dtype)
+    made[:, :each, :size] = w.reshape(groups, each, size)
+    return np.ascontiguousarray(made.reshape(groups, down, ROWS, parts, steps).transpose(0, 3, 1, 4, 2))

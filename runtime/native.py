@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..passes.windows import Windows
-from .flat_images import Layout, flat, layout
+from .flat_images import Layout, channel_offsets, flat, layout, packed_filters
 from .kernels.base import Array, Keep
 from .machine_code import worth_loading
 
@@ -108,7 +108,7 @@ class Native:
         if planned.is_alone:
             planned.code(whole, made.each, w.reshape(-1), numbers, planned.offsets, out)
         else:
-            packed = keep(lambda: _packed(w, group))
+            packed = keep(lambda: packed_filters(w, group))
             planned.code(whole, *planned.steps, packed, numbers, planned.offsets, out)
         return made.cut(out, x.shape[0]).reshape(x.shape[0], w.shape[0], *view.output)
 
@@ -130,7 +130,7 @@ class Native:
         made = layout(view)
         is_flat = not is_alone and made.phases == (1, 1) and not any(view.before) and made.each == math.prod(images[2:])
         steps = images[1] * made.each, filters[1] * made.each
-        offsets = made.offsets if is_alone else _channel_offsets(view, filters[1])
+        offsets = made.offsets if is_alone else channel_offsets(view, filters[1])
         return _Convolution(code, made, is_alone, is_flat, steps, offsets, np.zeros(filters[0], _FLOAT))
 
     def byte_product(self, a: Array, b: Array, a_zero: Array | None, b_zero: Array | None) -> Array | None:
@@ -164,25 +164,6 @@ class Native:
                 return None
         self._codes[name] = _compiled(name)
         return self._codes[name]
-
-
-def _packed(w: Array, groups: int) -> Array:
-    """The filters as `compiled.windows.convolve_tiles` takes them."""
-    from .compiled.products import ROWS, STEPS
-
-    each, size = w.shape[0] // groups, math.prod(w.shape[1:])
-    parts, down = -(-size // STEPS), -(-each // ROWS)
-    steps = -(-size // parts)
-    made = np.zeros((groups, down * ROWS, parts * steps), w.dtype)
-    made[:, :each, :size] = w.reshape(groups, each, size)
-    return np.ascontiguousarray(made.reshape(groups, down, ROWS, parts, steps).transpose(0, 3, 1, 4, 2))
-
-
-@functools.lru_cache(maxsize=1024)
-def _channel_offsets(view: Windows, channels: int) -> Array:
-    """By how far positions are shifted for each element of a filter over so many channels."""
-    made = layout(view)
-    return (np.arange(channels)[:, None] * made.each + made.offsets).reshape(-1)
 
 
 @functools.cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -17,29 +16,35 @@ _OF_NODE = attrgetter("domain", "op_type", "version", "captured", "inputs", "out
 _OF_VALUE = attrgetter("name", "type", "data")
 
 
-class _Region:
-    """What results depend on in one graph, without the regions inside it. It doesn't hold the graph.
+class _State:
+    """What the results of a graph depend on, its regions included. It doesn't hold the graph itself.
 
     All is compared in lists of tuples: that is ten times as fast as asking node by node.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self._inputs, self._outputs, self._nodes = list(graph.inputs), list(graph.outputs), graph.nodes
-        used = chain(graph.inputs, graph.outputs, *([*node.inputs, *node.outputs] for node in self._nodes))
+    def __init__(self, root: Graph) -> None:
+        self._regions = [inner for inner in root.graphs() if inner is not root]
+        self._interfaces, self._nodes = self._parts(root)
+        used = chain(*self._interfaces, *([*node.inputs, *node.outputs] for node in self._nodes))
         self._values = list(dict.fromkeys(value for value in used if value is not None))
         self._of_nodes = list(map(_kept, self._nodes))
         self._of_values = list(map(_OF_VALUE, self._values))
-        self._defaults = list(map(_default, self._inputs))
+        self._defaults = list(map(_default, root.inputs))
 
-    def is_still(self, graph: Graph) -> bool:
+    def _parts(self, root: Graph) -> tuple[list[list[Value | None]], list[Node]]:
+        """The inputs and outputs of each graph, and all nodes."""
+        graphs = [root, *self._regions]
+        nodes = [graph.nodes for graph in graphs]
+        return [[*graph.inputs, None, *graph.outputs] for graph in graphs], list(chain.from_iterable(nodes))
+
+    def is_still(self, root: Graph) -> bool:
         """Whether the graph's parts are the same objects, or equal plain values."""
-        same = graph.inputs == self._inputs and graph.outputs == self._outputs and graph.nodes == self._nodes
         try:
             return (
-                same
+                self._parts(root) == (self._interfaces, self._nodes)
                 and list(map(_OF_NODE, self._nodes)) == self._of_nodes
                 and list(map(_OF_VALUE, self._values)) == self._of_values
-                and list(map(_default, self._inputs)) == self._defaults
+                and list(map(_default, root.inputs)) == self._defaults
             )
         except ValueError:  # two arrays, which aren't compared
             return False
@@ -56,20 +61,7 @@ def _default(value: Value) -> Any:
     return (value.meta or {}).get(DEFAULT)
 
 
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """What a graph was when its executor was made: itself, and the regions inside it."""
-
-    root: _Region
-    regions: list[tuple[Graph, _Region]]
-    executor: Executor
-
-    def is_of(self, graph: Graph) -> bool:
-        """Whether the graph is as it was."""
-        return self.root.is_still(graph) and all(region.is_still(inner) for inner, region in self.regions)
-
-
-_PREPARED: weakref.WeakKeyDictionary[Graph, _Prepared] = weakref.WeakKeyDictionary()
+_PREPARED: weakref.WeakKeyDictionary[Graph, tuple[_State, Executor]] = weakref.WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
@@ -82,9 +74,8 @@ def executor_of(graph: Graph, ready: Callable[[Graph], Graph]) -> Executor:
         ready: a hub graph that means the same and isn't the graph itself.
     """
     found = _PREPARED.get(graph)
-    if found is None or not found.is_of(graph):
-        regions = [(inner, _Region(inner)) for inner in graph.graphs() if inner is not graph]
-        found = _Prepared(_Region(graph), regions, Executor(ready(graph)))
+    if found is None or not found[0].is_still(graph):
+        found = _State(graph), Executor(ready(graph))
         with _LOCK:
             _PREPARED[graph] = found
-    return found.executor
+    return found[1]

@@ -1,4 +1,4 @@
-"""Whole loops as one function of machine code: tier 2 of the executor.
+"""Whole loops, and whole graphs, as one function of machine code: tier 2 of the executor.
 
     run = compile_loop(node)          # None: some operator or type in the nest has no compiled form
     outputs = run(inputs)             # None: not for these inputs; the NumPy tier has to answer
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...passes.errors import BackedgeError
-from ...passes.graph import Node
+from ...passes.graph import Graph, Node, Value
 from ...passes.loop import is_loop
 from .cache import compiled, on_hand
 from .call import AT_RUN_TIME, Ready
-from .function import Argument, Array, Function, describe, fixed_operands, generate
+from .function import Argument, Array, Function, describe, fixed_operands, generate, generate_graph
 from .operators import refusal, type_refusal
 from .tensors import Decline
 
@@ -35,7 +35,7 @@ _MOST_SHAPES = 1000
 
 Key = tuple[Argument | None, ...]
 
-__all__ = ["CompiledLoop", "compile_loop"]
+__all__ = ["CompiledCode", "CompiledLoop", "compile_graph", "compile_loop"]
 
 
 def compile_loop(node: Node) -> CompiledLoop | WidenedLoop | None:
@@ -69,11 +69,22 @@ def _of_code(node: Node) -> CompiledLoop | None:
     return None if made is None else CompiledLoop(*made)
 
 
-class CompiledLoop:
-    """A callable on the node's input arrays (None where left out).
+def compile_graph(graph: Graph) -> CompiledCode | None:
+    """A compiled form of a whole hub graph whose sizes are known (`passes.structure.fixed_shapes`), or None."""
+    from .legal import legal_graph
+
+    made = legal_graph(graph)
+    return None if made is None else CompiledCode(graph.name, made.inputs, lambda key: generate_graph(made, key))
+
+
+class CompiledCode:
+    """A callable on input arrays (None where left out).
 
     Args:
-        fixed: operands that the node takes for constants with these values, beside `fixed_operands`.
+        name: of what is compiled, for messages.
+        declared: the values that the inputs are for.
+        write: the function for inputs of a kind.
+        fixed: inputs that are taken for constants with these values.
 
     Gives the list of output arrays, with the dtypes and shapes that the NumPy tier would give, or None:
     these inputs can't be handled (a type that changes from pass to pass, an index out of range ...).
@@ -83,11 +94,17 @@ class CompiledLoop:
         reason: why the last call was declined, else "".
     """
 
-    def __init__(self, node: Node, fixed: Mapping[int, Array] = MappingProxyType({})) -> None:
-        self.node = node
+    def __init__(
+        self,
+        name: str,
+        declared: Sequence[Value | None],
+        write: Callable[[Key], Function],
+        fixed: Mapping[int, Array] = MappingProxyType({}),
+    ) -> None:
         self.seconds = 0.0
         self.reason = ""
-        self._fixed = {**fixed_operands(node), **fixed}
+        self._name, self._declared, self._write = name, declared, write
+        self._fixed = fixed
         self._functions: dict[Key, Function | None] = {}
         self._ready: dict[Key, Ready | None] = {}
         self._by_shape: dict[Any, Ready | None] = {}
@@ -140,14 +157,14 @@ class CompiledLoop:
 
     def _key(self, inputs: Sequence[Array | None]) -> Key | None:
         try:
-            return describe(inputs, self.node.inputs)
+            return describe(inputs, self._declared)
         except Decline as error:
             self.reason = str(error)
             return None
 
     def _written(self, key: Key) -> Function | None:
         if key not in self._functions:
-            self._functions[key] = self._attempt(lambda: generate(self.node, key))
+            self._functions[key] = self._attempt(lambda: self._write(key))
         return self._functions[key]
 
     def _prepared(self, inputs: Sequence[Array | None]) -> Ready | None:
@@ -160,7 +177,7 @@ class CompiledLoop:
             self._ready[key] = None if code is None else Ready(function, code.call)
             if code is not None:
                 self.seconds += code.seconds
-                log.info("%r: %s in %.3f s", self.node, "loaded" if code.from_disk else "compiled", code.seconds)
+                log.info("%s: %s in %.3f s", self._name, "loaded" if code.from_disk else "compiled", code.seconds)
         return self._ready[key]
 
     def _attempt(self, make: Callable[[], Any]) -> Any:
@@ -171,8 +188,20 @@ class CompiledLoop:
             self.reason = str(error)
         except Exception as error:  # a gap in this package must not cost an answer that the NumPy tier has
             self.reason = f"{type(error).__name__}: {error}"
-            log.warning("%r is left to the NumPy tier: %s", self.node, self.reason)
+            log.warning("%s is left to the NumPy tier: %s", self._name, self.reason)
         return None
+
+
+class CompiledLoop(CompiledCode):
+    """A Loop node's code.
+
+    Args:
+        fixed: operands that the node takes for constants with these values, beside `fixed_operands`.
+    """
+
+    def __init__(self, node: Node, fixed: Mapping[int, Array] = MappingProxyType({})) -> None:
+        self.node = node
+        super().__init__(repr(node), node.inputs, lambda key: generate(node, key), {**fixed_operands(node), **fixed})
 
 
 class WidenedLoop:

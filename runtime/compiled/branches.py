@@ -75,12 +75,30 @@ class Writer:
         return [self.look_up(graph, environment, value) for value in graph.outputs]
 
     def branch(self, node: Node, inputs: Sequence[Tensor | None]) -> list[Tensor]:
-        """If: results of both branches in the same variables."""
+        """If: results of both branches in the same variables. Where one of them has no code, which may be because it
+        can't run on what it is given, the function can't go on if it is taken."""
         condition = reshaped_scalar(self.em, present(inputs[0])).atoms[0]
         captured = [self.em.ready(present(tensor)) for tensor in inputs[1:]]
         regions = [node.regions["then"], node.regions["else"]]
         if condition.value is not None:
             return self._region(regions[0 if condition.value else 1], captured)
+        em, mark = self.em, self.em.mark()
+        try:
+            with em.within(em.block):
+                return self._both(condition, regions, captured)
+        except Decline as error:
+            em.rewind(mark)
+            refusal = error
+        for region, unwanted in zip(regions, (f"not {condition.code}", condition.code), strict=True):
+            try:
+                with em.within(em.block):
+                    em.refuse_if(unwanted, "the other branch has no code")
+                    return self._region(region, captured)
+            except Decline:
+                em.rewind(mark)
+        raise refusal
+
+    def _both(self, condition: Atom, regions: Sequence[Graph], captured: Sequence[Tensor]) -> list[Tensor]:
         blocks = [self.em.block.sub(f"if {condition.code}:"), self.em.block.sub("else:")]
         branches: list[list[Tensor]] = []
         for block, region in zip(blocks, regions, strict=True):

@@ -40,6 +40,9 @@ from .tensors import (
 _HEAVY = 100
 """Operators per element after which a waiting expression is computed: longer ones only spill registers."""
 
+_UNROLLED = 64
+"""So many elements LLVM may compute without a loop."""
+
 _PLAIN = re.compile(r"\d+|i\d+")
 """Indices that need no computing: literals and loop variables."""
 
@@ -99,6 +102,8 @@ class Emitter:
 
     def __init__(self) -> None:
         self.root = Block()
+        self._sizes = self.root.sub()
+        self._opaque: set[int] = set()
         self.block = self.root
         self.before: list[Block] = []
         self.constants: list[tuple[str, TensorData]] = []
@@ -241,9 +246,19 @@ class Emitter:
             raise Decline(f"element type {kind}")
         if data.size <= SMALL:
             return Small(kind, data.shape, tuple(literal(kind, item) for item in data.numpy().reshape(-1).tolist()))
+        return self.argument(data)
+
+    def argument(self, data: TensorData) -> Stored:
+        """A constant as one more argument."""
         name = f"k{len(self.constants)}"
         self.constants.append((name, data))
-        return Stored(kind, data.shape, name, 0)
+        return Stored(data.dtype.value, data.shape, name, 0)
+
+    def data_of(self, tensor: Tensor) -> TensorData | None:
+        """The data of a constant that is an argument, None of anything else."""
+        if not isinstance(tensor, Stored) or not tensor.name.startswith("k"):
+            return None
+        return dict(self.constants).get(tensor.name)
 
     def buffer(self, kind: str, dims: Dims, fresh: bool = False) -> Stored:
         """A new array to be filled now; allocated as far outside as its sizes allow, or here if `fresh`."""
@@ -339,14 +354,30 @@ class Emitter:
         """Loops over all of `dims`; gives the index inside them."""
         block = self.block
         index: list[str] = []
-        for dim in dims:
+        size = fixed_size(dims)
+        size = _UNROLLED + 1 if size is None else size
+        for axis, dim in enumerate(dims):
             if dim == 1:
                 index.append("0")
                 continue
             index.append(self.name("i"))
-            block = block.sub(f"for {index[-1]} in range({dim}):")
+            literal = size <= _UNROLLED or (axis == len(dims) - 1 and isinstance(dim, int) and dim <= SMALL)
+            block = block.sub(f"for {index[-1]} in range({dim if literal else self._bound(dim)}):")
         with self.within(block):
             yield tuple(index)
+
+    def _bound(self, dim: Dim) -> str:
+        """A size as the end of a loop, unknown to LLVM.
+
+        LLVM unrolls nests of known sizes whole: ten times the code and the compile time, and no faster.
+        """
+        if not isinstance(dim, int):
+            return str(dim)
+        name = f"size{dim}"
+        if dim not in self._opaque:
+            self._opaque.add(dim)
+            self._sizes.line(f"{name} = opaque({dim})")
+        return name
 
     def write(self, jobs: Sequence[tuple[Tensor, Target]]) -> None:
         """Compute tensors into places; those of equal sizes share one loop nest.

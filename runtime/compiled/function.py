@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.graph import Node, Value
+from ...passes.graph import Graph, Node, Value
 from ...passes.loop import Captured, Loop
-from .branches import Writer
+from .branches import Environment, Writer, present
 from .emitter import Emitter
 from .loop_writer import write_loop
 from .operators import OPERATORS
@@ -134,7 +134,31 @@ def generate(node: Node, arguments: Sequence[Argument | None]) -> Function:
     for k, array in fixed_operands(node).items():
         kind = _KIND_OF[array.dtype]
         inputs[k] = Small(kind, array.shape, tuple(literal(kind, number) for number in array.reshape(-1).tolist()))
-    results = write_loop(Writer(em, OPERATORS, write_loop), node, inputs)
+    return _finished(em, arguments, inputs, write_loop(Writer(em, OPERATORS, write_loop), node, inputs))
+
+
+def generate_graph(graph: Graph, arguments: Sequence[Argument | None]) -> Function:
+    """Write the function for a graph and inputs as described.
+
+    Raises:
+        Decline: it can't be written.
+    """
+    em = Emitter()
+    writer = Writer(em, OPERATORS, write_loop)
+    environment: Environment = {}
+    inputs: list[Tensor | None] = []
+    for k, (value, argument) in enumerate(zip(graph.inputs, arguments, strict=True)):
+        if argument is None:
+            raise Decline("an input is left out")
+        inputs.append(_argument(em, f"a{k}", argument))
+        writer.bind(graph, environment, value, present(inputs[-1]))
+    return _finished(em, arguments, inputs, writer.graph(graph, environment))
+
+
+def _finished(
+    em: Emitter, arguments: Sequence[Argument | None], inputs: Sequence[Tensor | None], results: Sequence[Tensor]
+) -> Function:
+    """The function that gives these results."""
     outputs: list[Output] = []
     returned: list[str] = []
     for tensor in results:

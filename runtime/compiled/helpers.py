@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
@@ -40,6 +41,17 @@ def select(context, condition, a, b):
         return builder.select(*arguments)
 
     return (result(types.boolean, result, result), generate) if result is not None else None
+
+
+@intrinsic
+def opaque(context, number):
+    """An int64 that LLVM knows nothing of."""
+
+    def generate(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        whole = ir.IntType(64)
+        return builder.asm(ir.FunctionType(whole, [whole]), "", "=r,0", arguments, False)
+
+    return types.int64(types.int64), generate
 
 
 def _extreme(sign: str, a: Any, b: Any) -> Any:
@@ -193,6 +205,28 @@ def flipped(matrix):
         for j in range(rows):
             result[i, j] = matrix[j, i]
     return result
+
+
+@kernel
+def reflected(at, length):
+    """Where the element at a place that may lie outside is found, if what is outside mirrors what is inside."""
+    if at < 0:
+        return -at
+    return at if at < length else 2 * (length - 1) - at
+
+
+@kernel
+def clamped(at, length):
+    """The same, if what is outside repeats the last element."""
+    return min(max(at, 0), length - 1)
+
+
+@kernel
+def wrapped(at, length):
+    """The same, if what is outside begins anew."""
+    if at < 0:
+        return at + length
+    return at if at < length else at - length
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Loops whose bodies have operators without code: those go by what they are made of."""
+"""Loops and graphs that have operators without code: those go by what they are made of."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import logging
 from collections.abc import Sequence
 
 from ...passes.captures import copied
-from ...passes.constant_analysis import ConstantAnalysis
 from ...passes.decompose.library import begun
 from ...passes.errors import BackedgeError
 from ...passes.graph import Graph, Node, Value
+from ...passes.hub import HUB
 from ...passes.infer import infer, small_constant
 from ...passes.legalize import decomposed
 from ...passes.loop import DOMAIN, is_loop
-from ...passes.rewrite import Builder, view
-from ...passes.structure.simplify import RemoveDead
+from ...passes.rewrite import Builder, Rewriter, view
+from ...passes.structure.fixed_shapes import fold_sizes
 from .function import Array
-from .operators import has_code, refusal
+from .operators import graph_refusal, has_code, refusal
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ def legal(node: Node) -> tuple[Node, dict[int, Array]] | None:
     try:
         op.graph.outputs = list(copied(op, view(node, inputs)))
         infer(op.graph)
-        _fold(op.graph)
+        fold_sizes(op.graph)
     except BackedgeError as error:
         log.debug("%r is not compiled: %s", node, error)
         return None
@@ -44,15 +44,22 @@ def legal(node: Node) -> tuple[Node, dict[int, Array]] | None:
     return loop, {k: data.numpy() for k, data in known.items() if data is not None}
 
 
-def _fold(graph: Graph) -> None:
-    """Make axes and sizes that functions compute of shapes constants."""
-    for inner in graph.graphs():
-        known = ConstantAnalysis(dict.fromkeys(inner.inputs))
-        for value in [value for node in inner.topological() for value in node.outputs]:
-            array = known.array(value) if value.tensor.dtype is not None and value.tensor.dtype.is_integer else None
-            if array is not None:
-                inner.replace_uses(value, inner.add_constant(array))
-    RemoveDead()(graph)
+def legal_graph(graph: Graph) -> Graph | None:
+    """The same hub graph of operators that have code; None where there is none."""
+    if graph_refusal(graph) is None:
+        return graph
+    try:
+        made = Rewriter(HUB, {}, fallback=_legal).run(graph)
+        infer(made)
+        fold_sizes(made)
+    except BackedgeError as error:
+        log.debug("%s is not compiled: %s", graph.name, error)
+        return None
+    why = graph_refusal(made)
+    if why is not None:
+        log.debug("%s is not compiled: of what it is made, %s", graph.name, why)
+        return None
+    return made
 
 
 def _legal(op: Builder, node: Node) -> Sequence[Value]:

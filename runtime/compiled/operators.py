@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...passes.graph import Graph, Node
 from ...passes.loop import DOMAIN
@@ -27,10 +27,19 @@ _CONTROL = {"Loop", "If"}
 
 def refusal(node: Node) -> str | None:
     """Why a Loop can't be compiled whatever its inputs are, or None."""
-    why = type_refusal(node)
+    return _refusal(list(_graphs(node)))
+
+
+def graph_refusal(graph: Graph) -> str | None:
+    """The same of a graph."""
+    return _refusal(list(graph.graphs()))
+
+
+def _refusal(graphs: Sequence[Graph]) -> str | None:
+    why = _type_refusal(graphs)
     if why is not None:
         return why
-    for found in _graphs(node):
+    for found in graphs:
         for inner in found.nodes:
             if not (inner.domain == DOMAIN and inner.op_type in _CONTROL) and not has_code(inner):
                 return f"no code for {inner!r}"
@@ -39,7 +48,11 @@ def refusal(node: Node) -> str | None:
 
 def type_refusal(node: Node) -> str | None:
     """Which value in a Loop can't be held whatever the inputs are, or None."""
-    for value in (value for found in _graphs(node) for value in found.values()):
+    return _type_refusal(list(_graphs(node)))
+
+
+def _type_refusal(graphs: Sequence[Graph]) -> str | None:
+    for value in (value for found in graphs for value in found.values()):
         if value.type is None:
             continue
         if not isinstance(value.type, TensorType):

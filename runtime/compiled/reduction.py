@@ -20,6 +20,7 @@ from .tensors import (
     Dim,
     Dims,
     Index,
+    Lazy,
     Small,
     Tensor,
     fixed,
@@ -27,6 +28,10 @@ from .tensors import (
     literal,
     row_major,
 )
+
+_WEIGHTY = 4
+"""Operators for each element of what is reduced, from which on they are computed before: an extreme of floats, which
+passes NaN on, is found one by one, and what it needs along with it."""
 
 
 def calculated(em: Emitter, op_type: str, *tensors: Tensor) -> Tensor:
@@ -126,6 +131,9 @@ def _row(em: Emitter, op_type: str, tensor: Tensor, tail: int) -> tuple[Callable
         array = em.stored(tensor)
         flat = array.name if len(dims) == 1 else em.let(f"{array.name}.reshape({em.product(dims)})", kind).code
         return lambda at: em.let(f"pairwise_sum({flat}, {_start(dims[:tail], at, length)}, {length})", kind), array
+
+    if kind in FLOATS and isinstance(tensor, Lazy) and not tensor.view and tensor.weight > _WEIGHTY:
+        tensor = em.stored(tensor)
 
     def many(at: Index) -> Atom:
         total = em.let(_first(op_type, kind).code, kind)

@@ -19,6 +19,7 @@ from .tensors import (
     Stored,
     Sym,
     Tensor,
+    fixed,
     fixed_size,
     literal,
     row_major,
@@ -173,12 +174,11 @@ def split(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> list[T
 
 
 def pad(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
-    """Pad with a constant; amounts that take elements away are declined."""
+    """Pad; amounts that take elements away are declined."""
     tensor, amounts = given(inputs[:2])
     value, axes = (inputs[place] if len(inputs) > place else None for place in (2, 3))
     rank = len(tensor.dims)
-    if attrs.string("mode", "constant") != "constant":
-        raise Decline("Pad without a constant")
+    mode = attrs.string("mode", "constant")
     chosen = normal_axes(range(rank) if axes is None else numbers(em, axes), rank)
     pads = [em.dim_of(atom) for atom in vector(em, amounts)]
     if len(pads) != 2 * len(chosen):
@@ -192,8 +192,31 @@ def pad(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
     after: list[Dim] = [0] * rank
     for axis, first, last in zip(chosen, pads[: len(chosen)], pads[len(chosen) :], strict=True):
         before[axis], after[axis] = first, last
+    if mode != "constant":
+        return _repeated(em, tensor, before, after, mode)
     fill = literal(tensor.kind, 0) if value is None else reshaped_scalar(em, value).atoms[0]
     return padded(em, tensor, before, after, fill)
+
+
+_PLACES = {"reflect": "reflected", "edge": "clamped", "wrap": "wrapped"}
+"""Of each mode of Pad the helper that gives the place of an element among those that are there."""
+
+
+def _repeated(em: Emitter, tensor: Tensor, before: Sequence[Dim], after: Sequence[Dim], mode: str) -> Tensor:
+    """Pad with elements of the tensor; no axis by more than it has."""
+    dims = fixed(tensor.dims)
+    if mode not in _PLACES or not all(isinstance(amount, int) for amount in (*before, *after)):
+        raise Decline(f"Pad of mode {mode}, or by amounts that aren't known")
+    amounts = list(zip(fixed(tuple(before)), fixed(tuple(after)), strict=True))
+    for length, pair in zip(dims, amounts, strict=True):
+        if max(pair) > (length - 1 if mode == "reflect" else length) and any(pair):
+            raise Decline("Pad by more than there is")
+
+    def place(at: str, length: int, pair: tuple[int, int]) -> str:
+        return f"{_PLACES[mode]}({at} - {pair[0]}, {length})" if any(pair) else at
+
+    made = tuple(length + sum(pair) for length, pair in zip(dims, amounts, strict=True))
+    return em.view(tensor, made, lambda at: tuple(map(place, at, dims, amounts)))
 
 
 def padded(em: Emitter, tensor: Tensor, before: Sequence[Dim], after: Sequence[Dim], fill: Atom) -> Stored:

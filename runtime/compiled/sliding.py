@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import ml_dtypes
 import numpy as np
 
 from ...passes.tensor import TensorData
 from ...passes.windows import Windows, windows
-from ..flat_images import two_axes
-from ..kernels.base import Attributes
+from ..flat_images import channel_offsets, layout, packed_filters, two_axes
+from ..kernels.base import Array, Attributes
 from ..kernels.windows import coverage
 from .elementwise import Emit, given
 from .emitter import Emitter
 from .reduction import calculated
 from .scalar import apply
-from .selection import moved, padded
+from .selection import moved, padded, sliced
 from .shapes import regrouped
-from .tensors import FLOATS, Atom, Decline, Dims, Index, Lazy, Reader, Stored, Tensor, fixed, literal
+from .tensors import FLOATS, Atom, Decline, Dims, Index, Lazy, Reader, Stored, Tensor, fixed, fixed_size, literal
 
 _MOST_SEEN = 49
 """Elements in a window of pooling, which are written out one by one."""
@@ -36,6 +37,9 @@ def conv(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
     group = attrs.int("group")
     if x.dims[1] != filters[1] * group or filters[0] % group:
         raise Decline("filters that don't fit the channels")
+    known = em.data_of(w)
+    if known is not None and x.kind == "float32" and fixed_size(x.dims) and min(view.before) >= 0:
+        return _by_tiles(em, x, known.numpy(), bias, view, group)
     source = _with_padding(em, x, view, literal(x.kind, 0))
     images = em.stored(regrouped(em, source, _with_two_axes(source.dims)))
     kernels = em.stored(regrouped(em, w, _with_two_axes(w.dims)))
@@ -44,6 +48,30 @@ def conv(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
     em.block.line(f"convolve({images.name}, {kernels.name}, {', '.join(map(str, steps))}, {result.name})")
     made = regrouped(em, em.scalarized(result), (x.dims[0], filters[0], *view.output))
     return made if bias is None else calculated(em, "Add", made, regrouped(em, bias, (1, filters[0], *[1] * rank)))
+
+
+def _by_tiles(em: Emitter, x: Tensor, w: Array, bias: Tensor | None, view: Windows, group: int) -> Tensor:
+    """Conv with filters that are constants: they are packed once for all calls."""
+    made = layout(view)
+    images = em.stored(regrouped(em, x, _with_two_axes(x.dims)))
+    count, _, *spatial = fixed(images.dims)
+    is_alone = w.shape[1] == 1 and w.shape[0] == group
+    if bias is None:
+        added = em.argument(TensorData.of(np.zeros(w.shape[0], np.float32)))
+    else:
+        added = em.stored(regrouped(em, bias, (w.shape[0],)))
+    if is_alone:
+        helper, weights, offsets = "convolve_alone", np.ascontiguousarray(w.reshape(-1)), made.offsets
+    else:
+        helper, weights, offsets = "convolve_packed", packed_filters(w, group), channel_offsets(view, w.shape[1])
+    result = em.buffer(x.kind, (count, w.shape[0], made.output[0], made.size[1]))
+    constants = [em.argument(TensorData.of(array)).name for array in (weights, offsets)]
+    lies_flat = made.phases == (1, 1) and not any(view.before) and made.each == math.prod(spatial) and not is_alone
+    numbers = (*two_axes(view.before, 0), *made.phases, *made.size, int(lies_flat))
+    arguments = [images.name, *map(str, numbers), constants[0], added.name, constants[1], result.name]
+    em.block.line(f"{helper}({', '.join(arguments)})")
+    cut = result if made.output[1] == made.size[1] else sliced(em, result, 3, em.dim_atom(0), made.output[1], 1)
+    return regrouped(em, em.scalarized(cut), (count, w.shape[0], *view.output))
 
 
 def _with_two_axes(dims: Dims) -> Dims:

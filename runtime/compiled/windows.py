@@ -18,6 +18,7 @@ from numba.extending import intrinsic
 from .helpers import kernel
 from .products import BYTES, ROWS, add_tile
 
+_BEHIND = 256  # elements that may be read at once, see `flat_images`
 _LONG = 4  # vectors of output positions that stay in registers while a window's elements are gone through
 
 
@@ -102,6 +103,26 @@ _sum_of_shifted: Any = intrinsic(_sum_of_shifted_code)
 
 
 @kernel
+def lay_flat(x, before_h, before_w, step_h, step_w, rows, columns, out):
+    """out = the images x (N, C, H, W) as `flat_images.Layout` has them, zeros around and behind."""
+    count, channels, height, width = x.shape
+    out[:] = 0
+    for n in range(count):
+        for c in range(channels):
+            image = (n * channels + c) * step_h * step_w * rows * columns
+            for i in range(height):
+                row, phase = (i + before_h) // step_h, (i + before_h) % step_h
+                if row >= rows:
+                    continue
+                for other in range(step_w):
+                    j = (other - before_w) % step_w
+                    column = (j + before_w) // step_w
+                    begin = image + ((phase * step_w + other) * rows + row) * columns
+                    for k in range(min(columns - column, (width - j + step_w - 1) // step_w)):
+                        out[begin + column + k] = x[n, c, i, j + k * step_w]
+
+
+@kernel
 def convolve_tiles(flat, each_image, each_group, packed, bias, offsets, out):
     """out (images * filters, positions) = filters over flat images, plus a number for each filter.
 
@@ -162,3 +183,33 @@ def convolve_channels(flat, each_channel, weights, bias, offsets, out):
             _sum_of_shifted(flat, at, offsets, weights, first, start, rest, 0)
             for q in range(places - begin):
                 out[c, begin + q] = rest[q]
+
+
+@kernel
+def _laid_flat(x, before_h, before_w, step_h, step_w, rows, columns, lies_flat):
+    """The images x as a flat array; `lies_flat`: they are one already."""
+    if lies_flat:
+        return x.reshape(x.size)
+    channels = x.shape[0] * x.shape[1]
+    flat = np.empty(channels * step_h * step_w * rows * columns + columns + _BEHIND, x.dtype)
+    lay_flat(x, before_h, before_w, step_h, step_w, rows, columns, flat)
+    return flat
+
+
+@kernel
+def convolve_packed(x, before_h, before_w, step_h, step_w, rows, columns, lies_flat, packed, bias, offsets, out):
+    """out (N, M, rows, columns) = packed filters over the images x (N, C, H, W), see `convolve_tiles`; the last columns
+    are nobody's."""
+    flat = _laid_flat(x, before_h, before_w, step_h, step_w, rows, columns, lies_flat)
+    each = step_h * step_w * rows * columns
+    goal = out.reshape((out.shape[0] * out.shape[1], out.shape[2] * out.shape[3]))
+    channels = x.shape[1]
+    convolve_tiles(flat, channels * each, channels // packed.shape[0] * each, packed, bias, offsets, goal)
+
+
+@kernel
+def convolve_alone(x, before_h, before_w, step_h, step_w, rows, columns, lies_flat, weights, bias, offsets, out):
+    """The same with a filter for each channel, see `convolve_channels`."""
+    flat = _laid_flat(x, before_h, before_w, step_h, step_w, rows, columns, lies_flat)
+    goal = out.reshape((out.shape[0] * out.shape[1], out.shape[2] * out.shape[3]))
+    convolve_channels(flat, step_h * step_w * rows * columns, weights, bias, offsets, goal)

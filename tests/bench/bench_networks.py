@@ -2,7 +2,7 @@
 
     python -m bench.bench_networks [part of a name]      (from the folder tests; wheels are fetched)
 
-As for loops (`bench_run`): timed in turns after so many calls that what is worth it is compiled, answers compared.
+As for loops (`bench_run`): timed in turns after what can be compiled is compiled, answers compared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from backedge.convert import load
-from backedge.runtime import run
+from backedge.runtime import prepare, run
 from bench.bench_run import least, warmed_up
 from real.models import MODELS
 
@@ -44,6 +44,7 @@ def measure(name: str) -> float:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     graph = load(path)
+    prepare(graph, feeds)
     found = warmed_up(lambda: run(graph, feeds), _WARM_UP)
     names = [value.name for value in graph.outputs]
     for key, value in zip(names, session.run(names, feeds), strict=True):
