@@ -106,7 +106,7 @@ class Executor:
     def prepare(self, inputs: Mapping[str, Any]) -> bool:
         """Compile the whole graph for inputs of such element types and shapes, once on a machine: it is kept on disk.
 
-        That takes about 0.15 s an operator, and gives small networks two to five times the speed. Without it a graph
+        That takes about 0.2 s an operator, and gives small networks two to five times the speed. Without it a graph
         is compiled after so many runs that they took as long.
 
         Returns:

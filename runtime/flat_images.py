@@ -12,7 +12,7 @@ import numpy as np
 from ..passes.windows import Windows
 from .kernels.base import Array
 
-AT_ONCE = 256
+_AT_ONCE = 256
 """More elements than are read at once."""
 
 
@@ -71,6 +71,12 @@ def layout(view: Windows) -> Layout:
     return Layout(steps, (rows, columns), np.array(offsets, np.int64), output)
 
 
+def lies_flat(view: Windows) -> bool:
+    """Whether images lie as `Layout` has them in memory already, but for what is behind."""
+    made = layout(view)
+    return made.phases == (1, 1) and not any(view.before) and made.each == math.prod(view.spatial)
+
+
 def flat(x: Array, view: Windows, made: Layout) -> Array:
     """The images (N, C, *spatial) in a row, each channel's phases one after the other, and more behind.
 
@@ -78,7 +84,7 @@ def flat(x: Array, view: Windows, made: Layout) -> Array:
     """
     count = math.prod(x.shape[:2])
     images = x.reshape(count, *two_axes(x.shape[2:]))
-    length = count * made.each + made.size[1] + AT_ONCE
+    length = count * made.each + made.size[1] + _AT_ONCE
     whole = np.zeros(length, x.dtype)
     goal = whole[: count * made.each].reshape(count, *made.phases, *made.size)
     for places, sources in _copies(view):

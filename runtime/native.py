@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..passes.windows import Windows
-from .flat_images import Layout, channel_offsets, flat, layout, packed_filters
+from .flat_images import Layout, channel_offsets, flat, layout, lies_flat, packed_filters
 from .kernels.base import Array, Keep
 from .machine_code import worth_loading
 
@@ -128,7 +128,7 @@ class Native:
         if code is None:
             return None
         made = layout(view)
-        is_flat = not is_alone and made.phases == (1, 1) and not any(view.before) and made.each == math.prod(images[2:])
+        is_flat = not is_alone and lies_flat(view)
         steps = images[1] * made.each, filters[1] * made.each
         offsets = made.offsets if is_alone else channel_offsets(view, filters[1])
         return _Convolution(code, made, is_alone, is_flat, steps, offsets, np.zeros(filters[0], _FLOAT))

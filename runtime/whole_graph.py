@@ -12,7 +12,6 @@ import numpy as np
 
 from ..passes.errors import BackedgeError
 from ..passes.graph import Graph
-from ..passes.structure.fixed_shapes import with_shapes
 from ..passes.types import TensorType
 from .machine_code import work, worth_loading
 
@@ -135,6 +134,7 @@ class WholeGraph:
         return kind.compiled is not None
 
     def _compiled(self, shapes: Mapping[str, tuple[int, ...]]) -> CompiledCode | None:
+        from ..passes.structure.fixed_shapes import with_shapes
         from .compiled import compile_graph
 
         try:

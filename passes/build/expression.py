@@ -125,11 +125,7 @@ class Expr:
 
     @property
     def dtype(self) -> DType:
-        """The element type.
-
-        Raises:
-            Unsupported: it isn't known of a value.
-        """
+        """The element type; of a value of which it isn't known `Unsupported` is raised."""
         if self._value is None:
             return DType.of(self.known.dtype)
         return dtype_of(self._value.producer or self._value, self._value)

@@ -47,8 +47,12 @@ def with_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> Graph:
                         value.type = TensorType(value.type.dtype)
     infer(made, known=True)
     fold_sizes(made)
-    made = fold_branches(made)
-    fold_sizes(made)
+    infer(made, known=True)
+    folded = fold_branches(made)
+    if folded is not made:
+        made = folded
+        fold_sizes(made)
+        infer(made, known=True)
     Simplify()(made)
     RemoveDead()(made)
     return made
@@ -63,4 +67,3 @@ def fold_sizes(graph: Graph) -> None:
             if array is not None:
                 inner.replace_uses(value, inner.add_constant(array))
     RemoveDead()(graph)
-    infer(graph, known=True)

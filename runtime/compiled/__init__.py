@@ -22,7 +22,7 @@ from ...passes.loop import is_loop
 from .cache import compiled, on_hand
 from .call import AT_RUN_TIME, Ready
 from .function import Argument, Array, Function, describe, fixed_operands, generate, generate_graph
-from .operators import refusal, type_refusal
+from .operators import graphs_in, refusal, type_refusal
 from .tensors import Decline
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def compile_loop(node: Node) -> CompiledLoop | WidenedLoop | None:
     """
     if not is_loop(node):
         return None
-    why = type_refusal(node)
+    why = type_refusal(graphs_in(node))
     if why is not None:
         from .halves import in_float32
 
         widened = in_float32(node)
-        why = why if widened is None else type_refusal(widened.node)
+        why = why if widened is None else type_refusal(graphs_in(widened.node))
         if widened is None or why is not None:
             log.debug("%r is not compiled: %s", node, why)
             return None
@@ -61,7 +61,7 @@ def compile_loop(node: Node) -> CompiledLoop | WidenedLoop | None:
 
 def _of_code(node: Node) -> CompiledLoop | None:
     """A loop of types that have code."""
-    if refusal(node) is None:
+    if refusal(graphs_in(node)) is None:
         return CompiledLoop(node)
     from .legal import legal  # with all decompositions, which few loops need
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from ...passes.graph import Graph, Node, Value
 from ...passes.loop import is_if, is_loop
 from ..kernels.base import Attributes
+from .block import Block
 from .elementwise import Emit, reshaped_scalar
-from .emitter import Block, Emitter
+from .emitter import Emitter
 from .tensors import Atom, Decline, Small, Stored, Tensor, level_of
 
 Environment = dict[Value, Tensor]

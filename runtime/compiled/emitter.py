@@ -1,4 +1,4 @@
-"""Writing the code: blocks of statements, names, buffers, and when a tensor is computed.
+"""Writing the code: names, buffers, and when a tensor is computed.
 
 Scalar code goes out as it comes, one local variable per element. Array expressions wait (`Lazy`) until
 somebody needs them whole; then everything of the same sizes that waits for the same reader is computed
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...passes.tensor import TensorData
+from .block import Block
 from .tensors import (
     KINDS,
     SMALL,
@@ -48,36 +49,6 @@ _PLAIN = re.compile(r"\d+|i\d+")
 
 Target = Callable[[Index], str]
 """The code of the place an element goes to."""
-
-
-class Block:
-    """Statements at one depth of indentation."""
-
-    __slots__ = ("items",)
-
-    def __init__(self) -> None:
-        self.items: list[str | Block | tuple[str, Block]] = []
-
-    def line(self, text: str) -> None:
-        self.items.append(text)
-
-    def sub(self, header: str = "") -> Block:
-        """A block at this place, indented under `header` if there is one."""
-        block = Block()
-        self.items.append((header, block) if header else block)
-        return block
-
-    def lines(self, indent: str = "") -> Iterator[str]:
-        for item in self.items:
-            if isinstance(item, str):
-                yield indent + item
-            elif isinstance(item, Block):
-                yield from item.lines(indent)
-            else:
-                yield indent + item[0]
-                yield from item[1].lines(indent + "    ")
-                if not any(True for _ in item[1].lines()):
-                    yield indent + "    pass"
 
 
 @dataclass
@@ -256,9 +227,8 @@ class Emitter:
 
     def data_of(self, tensor: Tensor) -> TensorData | None:
         """The data of a constant that is an argument, None of anything else."""
-        if not isinstance(tensor, Stored) or not tensor.name.startswith("k"):
-            return None
-        return dict(self.constants).get(tensor.name)
+        wanted = tensor.name if isinstance(tensor, Stored) else ""
+        return next((data for name, data in self.constants if name == wanted), None)
 
     def buffer(self, kind: str, dims: Dims, fresh: bool = False) -> Stored:
         """A new array to be filled now; allocated as far outside as its sizes allow, or here if `fresh`."""

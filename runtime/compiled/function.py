@@ -11,7 +11,7 @@ import numpy as np
 
 from ...passes.graph import Graph, Node, Value
 from ...passes.loop import Captured, Loop
-from .branches import Environment, Writer, present
+from .branches import Environment, Writer
 from .emitter import Emitter
 from .loop_writer import write_loop
 from .operators import OPERATORS
@@ -150,8 +150,9 @@ def generate_graph(graph: Graph, arguments: Sequence[Argument | None]) -> Functi
     for k, (value, argument) in enumerate(zip(graph.inputs, arguments, strict=True)):
         if argument is None:
             raise Decline("an input is left out")
-        inputs.append(_argument(em, f"a{k}", argument))
-        writer.bind(graph, environment, value, present(inputs[-1]))
+        tensor = _argument(em, f"a{k}", argument)
+        writer.bind(graph, environment, value, tensor)
+        inputs.append(tensor)
     return _finished(em, arguments, inputs, writer.graph(graph, environment))
 
 

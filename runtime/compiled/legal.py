@@ -16,7 +16,7 @@ from ...passes.loop import DOMAIN, is_loop
 from ...passes.rewrite import Builder, Rewriter, view
 from ...passes.structure.fixed_shapes import fold_sizes
 from .function import Array
-from .operators import graph_refusal, has_code, refusal
+from .operators import graphs_in, has_code, refusal
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def legal(node: Node) -> tuple[Node, dict[int, Array]] | None:
         log.debug("%r is not compiled: %s", node, error)
         return None
     (loop,) = filter(is_loop, op.graph.nodes)
-    why = refusal(loop)
+    why = refusal(graphs_in(loop))
     if why is not None:
         log.debug("%r is not compiled: of what it is made, %s", node, why)
         return None
@@ -46,7 +46,7 @@ def legal(node: Node) -> tuple[Node, dict[int, Array]] | None:
 
 def legal_graph(graph: Graph) -> Graph | None:
     """The same hub graph of operators that have code; None where there is none."""
-    if graph_refusal(graph) is None:
+    if refusal(list(graph.graphs())) is None:
         return graph
     try:
         made = Rewriter(HUB, {}, fallback=_legal).run(graph)
@@ -55,7 +55,7 @@ def legal_graph(graph: Graph) -> Graph | None:
     except BackedgeError as error:
         log.debug("%s is not compiled: %s", graph.name, error)
         return None
-    why = graph_refusal(made)
+    why = refusal(list(made.graphs()))
     if why is not None:
         log.debug("%s is not compiled: of what it is made, %s", graph.name, why)
         return None

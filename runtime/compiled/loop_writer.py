@@ -17,9 +17,10 @@ from dataclasses import dataclass, field, replace
 from ...passes.graph import Node, Value
 from ...passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked
 from ..kernels.base import normal_axis
+from .block import Block
 from .branches import Environment, Writer, present
 from .elementwise import reshaped_scalar
-from .emitter import Block, Target, element_of
+from .emitter import Target, element_of
 from .growing import Growing, lengthening
 from .indices import element_at
 from .matmul import of_elements

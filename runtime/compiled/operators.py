@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ...passes.graph import Graph, Node
 from ...passes.loop import DOMAIN
@@ -25,18 +25,14 @@ OPERATORS: Mapping[str, Emit] = {
 _CONTROL = {"Loop", "If"}
 
 
-def refusal(node: Node) -> str | None:
-    """Why a Loop can't be compiled whatever its inputs are, or None."""
-    return _refusal(list(_graphs(node)))
+def graphs_in(node: Node) -> list[Graph]:
+    """The regions of a node, and all inside them."""
+    return [found for region in node.regions.values() for found in region.graphs()]
 
 
-def graph_refusal(graph: Graph) -> str | None:
-    """The same of a graph."""
-    return _refusal(list(graph.graphs()))
-
-
-def _refusal(graphs: Sequence[Graph]) -> str | None:
-    why = _type_refusal(graphs)
+def refusal(graphs: Sequence[Graph]) -> str | None:
+    """Why graphs can't be compiled whatever their inputs are, or None."""
+    why = type_refusal(graphs)
     if why is not None:
         return why
     for found in graphs:
@@ -46,12 +42,8 @@ def _refusal(graphs: Sequence[Graph]) -> str | None:
     return None
 
 
-def type_refusal(node: Node) -> str | None:
-    """Which value in a Loop can't be held whatever the inputs are, or None."""
-    return _type_refusal(list(_graphs(node)))
-
-
-def _type_refusal(graphs: Sequence[Graph]) -> str | None:
+def type_refusal(graphs: Sequence[Graph]) -> str | None:
+    """Which value of graphs can't be held whatever the inputs are, or None."""
     for value in (value for found in graphs for value in found.values()):
         if value.type is None:
             continue
@@ -65,8 +57,3 @@ def _type_refusal(graphs: Sequence[Graph]) -> str | None:
 def has_code(node: Node) -> bool:
     """Whether an operator can be compiled, on types that can."""
     return node.domain in ("", "ai.onnx", DOMAIN) and node.op_type in OPERATORS
-
-
-def _graphs(node: Node) -> Iterator[Graph]:
-    for region in node.regions.values():
-        yield from region.graphs()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import ml_dtypes
 import numpy as np
 
 from ...passes.tensor import TensorData
 from ...passes.windows import Windows, windows
-from ..flat_images import channel_offsets, layout, packed_filters, two_axes
+from ..flat_images import channel_offsets, layout, lies_flat, packed_filters, two_axes
 from ..kernels.base import Array, Attributes
 from ..kernels.windows import coverage
 from .elementwise import Emit, given
@@ -54,7 +53,7 @@ def _by_tiles(em: Emitter, x: Tensor, w: Array, bias: Tensor | None, view: Windo
     """Conv with filters that are constants: they are packed once for all calls."""
     made = layout(view)
     images = em.stored(regrouped(em, x, _with_two_axes(x.dims)))
-    count, _, *spatial = fixed(images.dims)
+    count = fixed(images.dims)[0]
     is_alone = w.shape[1] == 1 and w.shape[0] == group
     if bias is None:
         added = em.argument(TensorData.of(np.zeros(w.shape[0], np.float32)))
@@ -66,8 +65,7 @@ def _by_tiles(em: Emitter, x: Tensor, w: Array, bias: Tensor | None, view: Windo
         helper, weights, offsets = "convolve_packed", packed_filters(w, group), channel_offsets(view, w.shape[1])
     result = em.buffer(x.kind, (count, w.shape[0], made.output[0], made.size[1]))
     constants = [em.argument(TensorData.of(array)).name for array in (weights, offsets)]
-    lies_flat = made.phases == (1, 1) and not any(view.before) and made.each == math.prod(spatial) and not is_alone
-    numbers = (*two_axes(view.before, 0), *made.phases, *made.size, int(lies_flat))
+    numbers = (*two_axes(view.before, 0), *made.phases, *made.size, int(lies_flat(view) and not is_alone))
     arguments = [images.name, *map(str, numbers), constants[0], added.name, constants[1], result.name]
     em.block.line(f"{helper}({', '.join(arguments)})")
     cut = result if made.output[1] == made.size[1] else sliced(em, result, 3, em.dim_atom(0), made.output[1], 1)

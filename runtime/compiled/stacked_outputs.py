@@ -11,7 +11,8 @@ from __future__ import annotations
 from ...passes.loop import Entry, Stacked
 from ..control_flow import declared_sizes
 from ..kernels.base import normal_axis
-from .emitter import Block, Emitter, Target, element_of, empty
+from .block import Block
+from .emitter import Emitter, Target, element_of, empty
 from .selection import sliced
 from .shapes import regrouped, transposed
 from .tensors import Decline, Dim, Small, Stored, Sym, Tensor, level_of, row_major
