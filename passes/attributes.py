@@ -61,6 +61,11 @@ class NodeAttributes:
         self.version = known.since_version if known else node.version
         self._values = {**_defaults(node.domain, node.op_type, _opset(node)), **node.attributes}
 
+    @property
+    def names(self) -> Iterable[builtins.str]:
+        """Those that are set or have a default."""
+        return self._values
+
     def has(self, name: builtins.str) -> builtins.bool:
         """Whether the attribute is set, or has a default in the schema."""
         return self._values.get(name) is not None

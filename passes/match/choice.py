@@ -1,0 +1,60 @@
+"""`$if(c, a, b)`: the value that a branch gives. A branch that isn't taken isn't computed, but has no effects either."""
+
+from __future__ import annotations
+
+from ..types import DType
+from .maker import Application, Maker, rule, rules_of
+from .terms import Term, Typed
+
+IF = "$if"
+
+
+@rule("the branch that is certain to be taken; both, if they give the same", IF)
+def certain_branch(m: Maker, one: Application) -> Term | None:
+    condition, yes, no = one.operand(0), one.operand(1), one.operand(2)
+    if yes is no:
+        return yes
+    data = m.data(condition)
+    if data is None or data.size != 1:
+        return None
+    return yes if bool(data.numpy().reshape(-1)[0]) else no
+
+
+@rule("$if(not c, a, b) = $if(c, b, a)", IF)
+def swapped_branches(m: Maker, one: Application) -> Term | None:
+    condition = one.operand(0)
+    return m.make(IF, condition.operands[0], one.operand(2), one.operand(1)) if condition.op == "Not" else None
+
+
+@rule("$if(c, true, false) = c", IF)
+def branch_of_truth(m: Maker, one: Application) -> Term | None:
+    condition, yes, no = one.operand(0), m.data(one.operand(1)), m.data(one.operand(2))
+    if yes is None or no is None or yes.dtype is not DType.BOOL or no.dtype is not DType.BOOL:
+        return None
+    if condition.shape != () or yes.shape != () or no.shape != ():
+        return None
+    values = bool(yes.numpy()), bool(no.numpy())
+    return {(True, False): condition, (False, True): m.make("Not", condition)}.get(values)
+
+
+@rule("Where with one condition for all, of two of the same shape, is $if", "Where")
+def choice_of_whole(m: Maker, one: Application) -> Term | None:
+    condition, yes, no = one.operand(0), one.operand(1), one.operand(2)
+    if condition.shape is None or not all(size == 1 for size in condition.shape):
+        return None
+    if yes.shape is None or yes.shape != no.shape or len(condition.shape) > len(yes.shape):
+        return None
+    scalar = m.make("Reshape", condition, m.table.listed(()), allowzero=1)
+    return m.make(IF, scalar, yes, no)
+
+
+def types(m: Maker, one: Application) -> Typed | None:
+    """The type of `$if`, sizes that differ left open."""
+    yes, no = one.operand(1), one.operand(2)
+    dtype = yes.dtype if yes.dtype is no.dtype else None
+    if yes.shape is None or no.shape is None or len(yes.shape) != len(no.shape):
+        return Typed(dtype, None)
+    return Typed(dtype, tuple(a if a == b else None for a, b in zip(yes.shape, no.shape, strict=True)))
+
+
+RULES = rules_of(globals())

@@ -1,0 +1,151 @@
+"""Two graphs matched: which of their values are one, and whether all outputs are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ..core import is_core
+from ..decompose.library import decomposition
+from ..graph import Graph, Node, Value
+from ..rewrite import Key
+from ..types import TensorType, Type, merge
+from .maker import Evaluate, Maker
+from .numbering import Exhausted, Numbering
+from .rules import RULES, TYPES
+from .terms import INPUT, Table, Term, Typed
+
+_ROUNDS = 4
+_UNROLL = 16
+
+
+@dataclass(slots=True)
+class Matching:
+    """What two graphs have in common.
+
+    Attributes:
+        proved: whether all outputs are one, bit for bit.
+        outputs: name of A's output -> (A's term, B's term); None where the graph has none of that name.
+        terms: of the values of both graphs, regions aside.
+        table: where the terms stand.
+        expanded: operators that were replaced by what they are made of.
+        why: what stopped the proof before it was tried to the end; "" if nothing did.
+    """
+
+    proved: bool
+    outputs: dict[str, tuple[Term | None, Term | None]]
+    terms: tuple[dict[Value, Term], dict[Value, Term]]
+    table: Table
+    expanded: set[Key] = field(default_factory=set[Key])
+    why: str = ""
+
+
+@dataclass
+class _Watched(Numbering):
+    """Numbering that notes which terms stand for operators that could be expanded."""
+
+    composite: dict[Key, set[Term]] = field(default_factory=dict[Key, "set[Term]"])
+
+    def node(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
+        terms = super().node(node, operands)
+        if not node.regions and not is_core(node.op):
+            self.composite.setdefault(node.op, set()).update(terms)
+        return terms
+
+
+def match(
+    a: Graph,
+    b: Graph,
+    inputs: Mapping[str, str],
+    outputs: Mapping[str, str],
+    evaluate: Evaluate,
+    maker: Callable[[Table], Maker] | None = None,
+) -> Matching:
+    """Number two hub graphs together, with more and more means as long as outputs differ.
+
+    Args:
+        inputs, outputs: name in A -> name in B.
+        evaluate: computes operators of constants.
+    """
+    table = Table()
+    m = Maker(table, RULES, TYPES, evaluate) if maker is None else maker(table)
+    given = _inputs(m, a, b, inputs)
+    expanded: set[Key] = set()
+    found = Matching(False, {}, ({}, {}), table)
+    for unroll in (0, _UNROLL):
+        for _ in range(_ROUNDS):
+            try:
+                found, composite = _numbered(m, a, b, given, outputs, expanded, unroll)
+            except Exhausted:
+                found.why = "more work than a proof is worth"
+                return found
+            if found.proved:
+                return found
+            more = {
+                op
+                for op in composite[0].keys() | composite[1].keys()
+                if composite[0].get(op, set()) != composite[1].get(op, set())
+            } - expanded
+            if not more:
+                break
+            expanded |= more
+    return found
+
+
+def _numbered(
+    m: Maker,
+    a: Graph,
+    b: Graph,
+    given: tuple[list[Term], list[Term]],
+    outputs: Mapping[str, str],
+    expanded: set[Key],
+    unroll: int,
+) -> tuple[Matching, tuple[dict[Key, set[Term]], dict[Key, set[Term]]]]:
+    def expansion(node: Node) -> Graph | None:
+        return decomposition(node, []) if node.op in expanded else None
+
+    numbering = _Watched(m, expansion, unroll)
+    terms_a = numbering.graph(a, given[0])
+    composite_a, numbering.composite = numbering.composite, {}
+    terms_b = numbering.graph(b, given[1])
+    results_a = {value.name: terms_a[value] for value in a.outputs}
+    results_b = {value.name: terms_b[value] for value in b.outputs}
+    pairs = {name: (results_a.get(name), results_b.get(outputs.get(name, ""))) for name in results_a}
+    proved = bool(pairs) and all(one is not None and one is other for one, other in pairs.values())
+    found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(expanded))
+    return found, (composite_a, numbering.composite)
+
+
+def _inputs(m: Maker, a: Graph, b: Graph, pairs: Mapping[str, str]) -> tuple[list[Term], list[Term]]:
+    """A term for each input of A, and the same for B's inputs of the names that belong to them."""
+    types_b = {value.name: value.type for value in b.inputs}
+    by_name: dict[str, Term] = {}
+    terms_a: list[Term] = []
+    for value in a.inputs:
+        name = pairs.get(value.name)
+        if name is None and value.data is not None:
+            terms_a.append(m.table.constant(value.data))
+            continue
+        type = value.type if name is None else merge(value.type, types_b.get(name))
+        term = _input(m, f"{value.name}", type)
+        terms_a.append(term)
+        if name is not None:
+            by_name[name] = term
+    terms_b: list[Term] = []
+    for value in b.inputs:
+        term = by_name.get(value.name)
+        if term is None:
+            term = m.table.constant(value.data) if value.data is not None else _input(m, f"{value.name} of B", value.type)
+        terms_b.append(term)
+    return terms_a, terms_b
+
+
+def _input(m: Maker, name: str, type: Type | None) -> Term:
+    typed = Typed(None, None)
+    if isinstance(type, TensorType):
+        sizes = None if type.shape is None else [size if isinstance(size, int) else None for size in type.shape]
+        typed = Typed(type.dtype, sizes)
+    return m.table.term(INPUT, (), (("name", name),), typed)
+
+
+

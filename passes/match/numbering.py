@@ -1,0 +1,155 @@
+"""Numbering a graph: the term of each of its values, given those of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core import DRAWING
+from ..errors import BackedgeError
+from ..graph import Graph, Node, Value
+from ..loop import is_if, is_loop
+from .maker import Maker
+from .readings import read
+from .terms import Term, Typed
+
+Expansion = Callable[[Node], "Graph | None"]
+"""A hub graph of what an operator is made of, whose inputs are the node's that are there; None: it stays as it is."""
+
+
+class Exhausted(Exception):
+    """More work than a proof is worth."""
+
+
+@dataclass
+class Numbering:
+    """Numbers graphs in one table.
+
+    Attributes:
+        expansion: what stands for an operator.
+        unroll: loops that certainly run no more often than this are written out.
+        budget: nodes that may still be numbered, those of loops' bodies each time.
+        groups: of loops that run alike, see `loops`.
+    """
+
+    m: Maker
+    expansion: Expansion = lambda node: None
+    unroll: int = 0
+    budget: int = 200_000
+    groups: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
+    contexts: int = 0
+    _expanded: dict[Any, Graph | None] = field(default_factory=dict[Any, "Graph | None"])
+    _regions: dict[Any, list[Term]] = field(default_factory=dict[Any, list[Term]])
+
+    def graph(self, graph: Graph, inputs: Sequence[Term | None]) -> dict[Value, Term]:
+        """The terms of the values of a graph whose inputs are these; those of its regions aren't listed.
+
+        Raises:
+            Exhausted: the budget is used up.
+        """
+        terms: dict[Value, Term] = {}
+        for value in graph.constants:
+            if value.data is not None:
+                terms[value] = self.m.table.constant(value.data)
+        for value, term in zip(graph.inputs, inputs, strict=True):
+            if term is not None:
+                terms[value] = term
+        for node in graph.topological():
+            operands = tuple(None if value is None else self._term(terms, value) for value in node.inputs)
+            for value, term in zip(node.outputs, self.node(node, operands), strict=False):
+                terms[value] = term
+        for value in graph.outputs:
+            self._term(terms, value)
+        return terms
+
+    def _term(self, terms: dict[Value, Term], value: Value) -> Term:
+        found = terms.get(value)
+        if found is None:
+            assert value.data is not None, value
+            found = terms[value] = self.m.table.constant(value.data)
+        return found
+
+    def node(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
+        """The terms of the outputs of a node."""
+        self.budget -= 1
+        if self.budget < 0:
+            raise Exhausted
+        if node.regions:
+            key = (node, operands)
+            if key not in self._regions:
+                self._regions[key] = self._with_regions(node, operands)
+            return self._regions[key]
+        if node.op in DRAWING or _draws(node, operands, self.m):
+            return self.unlike_all(node)
+        made = self._expand(node, operands)
+        return read(self.m, node, operands) if made is None else made
+
+    def unlike_all(self, node: Node) -> list[Term]:
+        """Terms that are equal to no others: of what draws, or isn't followed."""
+        self.contexts += 1
+        return [
+            self.m.table.term("$unknown", (), (("which", self.contexts), ("index", index)), Typed(None, None))
+            for index in range(len(node.outputs))
+        ]
+
+    def _with_regions(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
+        from .loops import number_loop
+
+        if is_loop(node):
+            return number_loop(self, node, operands)
+        if is_if(node):
+            return self._if(node, operands)
+        return self.unlike_all(node)
+
+    def _if(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
+        condition, captured = operands[0], operands[1:]
+        assert condition is not None
+        branches: list[list[Term]] = []
+        for name in ("then", "else"):
+            graph = node.regions[name]
+            terms = self.graph(graph, captured)
+            branches.append([terms[value] for value in graph.outputs])
+        return [self.m.make("$if", condition, yes, no) for yes, no in zip(*branches, strict=True)]
+
+    def _expand(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term] | None:
+        m = self.m
+        types = tuple(None if term is None else m.type_of(term) for term in operands)
+        constants = tuple(term if term is not None and m.data(term) is not None else None for term in operands)
+        from .readings import attributes_of
+
+        key = (node.op, node.version, attributes_of(node), types, constants, tuple(bool(value.name) for value in node.outputs))
+        if key not in self._expanded:
+            self._expanded[key] = self._expansion(node, operands)
+        graph = self._expanded[key]
+        if graph is None:
+            return None
+        terms = self.graph(graph, [term for term in operands if term is not None])
+        results = iter([terms[value] for value in graph.outputs])
+        unlike = self.unlike_all(node)
+        return [next(results, other) if value.name else other for value, other in zip(node.outputs, unlike, strict=True)]
+
+    def _expansion(self, node: Node, operands: tuple[Term | None, ...]) -> Graph | None:
+        twin = Node(node.domain, node.op_type, node.version, node.name)
+        twin.attributes = node.attributes
+        for index, term in enumerate(operands):
+            if term is None:
+                twin.inputs.append(None)
+            else:
+                twin.inputs.append(Value(f"x{index}", self.m.type_of(term), data=self.m.data(term)))
+        twin.outputs = [Value(value.name, None, twin, index) for index, value in enumerate(node.outputs)]
+        inferred = self.m.infer_node(twin)
+        for value, found in zip(twin.outputs, inferred, strict=False):
+            value.type = found
+        try:
+            return self.expansion(twin)
+        except BackedgeError:
+            return None
+
+
+def _draws(node: Node, operands: Sequence[Term | None], m: Maker) -> bool:
+    """Whether a Dropout is in training mode, or may be."""
+    if node.op != ("", "Dropout") or len(operands) < 3 or operands[2] is None:
+        return False
+    data = m.data(operands[2])
+    return data is None or bool(data.numpy().any())
