@@ -13,7 +13,7 @@ from ..types import DType
 from .layout import scalar_of
 from .maker import Application, Maker, rule, rules_of
 from .polynomials import Size, as_atom, multiplied_out, quotient, variable
-from .terms import MOST_ELEMENTS, SIZE, PASSES, Shape, Term
+from .terms import BROADCAST, COUNT, MOST_ELEMENTS, PASS, PASSES, SIZE, Shape, Term
 
 _COMMUTATIVE = tuple(name for name, core in CORE.items() if "commutative" in core.properties)
 _VARIADIC = ("And", "Or", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min")
@@ -135,7 +135,7 @@ def integer_arithmetic(m: Maker, one: Application) -> Term | None:
 
 def _is_size(size: Size) -> bool:
     """Whether a polynomial is made of sizes and numbers of passes only, which are far from any overflow."""
-    return isinstance(size, int) or all(atom.op in (SIZE, PASSES, "$broadcast", "$pass", "$count") for atom in size.atoms)
+    return isinstance(size, int) or all(atom.op in (SIZE, PASSES, PASS, BROADCAST, COUNT) for atom in size.atoms)
 
 
 def _each(m: Maker, one: Application, dtype: DType, of: Callable[..., Size | None]) -> Term | None:
@@ -168,7 +168,7 @@ def integer_quotient(m: Maker, one: Application) -> Term | None:
     return _each(m, one, dtype, divided)
 
 
-@rule("the smaller and the larger of two integers, where it is certain which is", "Max", "Min")
+@rule("the smaller and the larger of two integers, where it is certain which is; the larger of one and 0", "Max", "Min")
 def integer_extreme(m: Maker, one: Application) -> Term | None:
     dtype = one.operand(0).dtype
     if dtype not in (DType.INT32, DType.INT64) or len(one.operands) != 2:
@@ -177,6 +177,8 @@ def integer_extreme(m: Maker, one: Application) -> Term | None:
     def chosen(a: Size, b: Size) -> Size | None:
         if isinstance(a, int) and isinstance(b, int):
             return max(a, b) if one.op == "Max" else min(a, b)
+        if one.op == "Max" and 0 in (a, b):
+            return m.table.not_negative(b if a == 0 else a, dtype)
         if not (_is_size(a) and _is_size(b)):
             return None
         small, large = (a, b) if m.table.is_at_most(a, b) else (b, a)

@@ -22,7 +22,7 @@ from ..types import DType
 from .layout import expand, reshape, select, sliced, transpose
 from .numbering import Numbering
 from .polynomials import Size, quotient, variable
-from .terms import PASSES, VARIABLE, Term, Typed
+from .terms import PASS, PASSES, VARIABLE, Term, Typed
 
 FINAL = "$final"
 STACK = "$stack"
@@ -151,7 +151,7 @@ def _begin(numbering: Numbering, node: Node, operands: tuple[Term | None, ...]) 
         elements = m.table.elements(trip)
         if elements is None or len(elements) != 1:
             raise _Unfollowed
-        count = _not_negative(numbering, elements[0])
+        count = m.table.not_negative(elements[0])
         if not isinstance(count, int) or count < _ENDLESS:
             limits.append(count)
     for entry in loop.of(Sliced):
@@ -175,18 +175,6 @@ def _begin(numbering: Numbering, node: Node, operands: tuple[Term | None, ...]) 
         assumed.append(_Assumed(initial, (), None if initial.shape is None else (True,) * len(initial.shape)))
     kept = list(dict.fromkeys(limits))
     return _Run(node, loop, operands, loop.of(Carried), loop.of(Stacked), kept, assumed, entered)
-
-
-def _not_negative(numbering: Numbering, count: Size) -> Size:
-    """A trip count as the number of passes it allows: 0 where it is negative."""
-    table = numbering.m.table
-    if isinstance(count, int):
-        return max(0, count)
-    if table.is_negative_never(count):
-        return count
-    atom = table.term("$count", (table.scalar(count),), (), Typed(DType.INT64, ()))
-    table.bound(atom, 0)
-    return variable(atom)
 
 
 def _parts(slot: Sliced, sequence: Term) -> Size:
@@ -266,7 +254,7 @@ def _body(numbering: Numbering, run: _Run, iteration: Size, carried: Sequence[Te
 def _iteration(numbering: Numbering, context: int, run: _Run) -> Term:
     """The number of the pass, which is within the limits."""
     table = numbering.m.table
-    term = _variable(numbering, context, "pass", Typed(DType.INT64, ()))
+    term = _variable(numbering, context, PASS, Typed(DType.INT64, ()))
     table.bound(term, 0)
     for limit in run.limits:
         table.bound(term, None, limit - 1)
@@ -274,7 +262,7 @@ def _iteration(numbering: Numbering, context: int, run: _Run) -> Term:
 
 
 def _variable(numbering: Numbering, context: int, which: Any, typed: Typed) -> Term:
-    op = "$pass" if which == "pass" else VARIABLE
+    op = PASS if which == PASS else VARIABLE
     term = numbering.m.table.term(op, (), (("context", context), ("which", which)), typed)
     term.open = frozenset([context])
     for size in term.shape or ():

@@ -15,7 +15,7 @@ from ..schemas import HUB_OPSETS, hub_version
 from ..tensor import TensorData
 from ..types import DType, TensorType, Type
 from .polynomials import Polynomial, Size, variable
-from .terms import CONSTANT, INTEGERS, OUTPUT, Attributes, Shape, Table, Term, Typed
+from .terms import BROADCAST, CONSTANT, INTEGERS, OUTPUT, Attributes, Shape, Table, Term, Typed
 
 Operands = Sequence[Term | None]
 Apply = Callable[["Maker", "Application"], "Term | None"]
@@ -203,7 +203,7 @@ class Maker:
             if (self.table.least(size) or 0) >= 2:  # the other is the same or 1, or there is no result
                 return size
         pair = frozenset((left, right))
-        atom = self.table.term("$broadcast", (), (), Typed(DType.INT64, ()), key=pair)
+        atom = self.table.term(BROADCAST, (), (), Typed(DType.INT64, ()), key=pair)
         self.table.bound(atom, 0)
         atom.open = frozenset().union(*(a.open for one in pair if not isinstance(one, int) for a in one.atoms))
         return variable(atom)

@@ -38,6 +38,20 @@ class Matching:
     table: Table
     expanded: set[Key] = field(default_factory=set[Key])
     why: str = ""
+    graphs: tuple[Graph, Graph] | None = None
+
+    def frontier(self) -> tuple[list[str], list[str]]:
+        """The operators of A and of B at which they part: those whose operands the other has, but not their results."""
+        assert self.graphs is not None
+        common = set(self.terms[0].values()) & set(self.terms[1].values())
+        found: tuple[list[str], list[str]] = ([], [])
+        for graph, terms, stops in zip(self.graphs, self.terms, found, strict=True):
+            for node in graph.topological():
+                if all(terms[value] in common for value in node.outputs if value in terms):
+                    continue
+                if all(value is None or terms[value] in common for value in node.inputs):
+                    stops.append(node.op_type)
+        return found
 
 
 @dataclass
@@ -112,7 +126,7 @@ def _numbered(
     results_b = {value.name: terms_b[value] for value in b.outputs}
     pairs = {name: (results_a.get(name), results_b.get(outputs.get(name, ""))) for name in results_a}
     proved = bool(pairs) and all(one is not None and one is other for one, other in pairs.values())
-    found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(expanded))
+    found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(expanded), graphs=(a, b))
     return found, (composite_a, numbering.composite)
 
 

@@ -315,6 +315,30 @@ def _clamped(m: Maker, at: Size, size: Size, lowest: Size, highest: Size) -> Siz
     return at if m.table.is_at_most(at, highest) and m.table.is_at_most(lowest, at) else None
 
 
+_REDUCTIONS = ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare")
+
+
+@_reads(*_REDUCTIONS, "ReduceLogSum", "ReduceLogSumExp")
+def _reduction(r: Reading) -> Term | None:
+    x = r.operand(0)
+    if x is None or x.shape is None:
+        return None
+    axes = list(range(len(x.shape))) if r.operand(1) is None else _ints(r.sizes(1))
+    if axes is None:
+        return None
+    if not axes:
+        if r.attributes.flag("noop_with_empty_axes"):
+            return None
+        axes = list(range(len(x.shape)))
+    gone = sorted({_axis(axis, len(x.shape)) for axis in axes})
+    if not gone:
+        return None
+    made = r.m.make(r.node.op_type, x, r.m.table.listed(gone), keepdims=0, noop_with_empty_axes=0)
+    if not r.attributes.flag("keepdims"):
+        return made
+    return reshape(r.m, made, [1 if axis in gone else size for axis, size in enumerate(x.shape)])
+
+
 @_reads("Range")
 def _range_of(r: Reading) -> Term | None:
     ends = [r.sizes(index) for index in range(3)]

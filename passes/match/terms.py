@@ -27,6 +27,12 @@ VARIABLE = "$variable"
 """What a loop's body sees of a carried value, or which pass it is."""
 PASSES = "$passes"
 """How often a loop runs."""
+PASS = "$pass"
+"""The number of a pass, from 0."""
+COUNT = "$count"
+"""An integer, or 0 where it is negative."""
+BROADCAST = "$broadcast"
+"""The size that two sizes are broadcast to."""
 OUTPUT = "$output"
 """One of several outputs of an operator; attribute `index`."""
 
@@ -233,6 +239,16 @@ class Table:
             known = self._upper.setdefault(atom, [])
             if most not in known:
                 known.append(most)
+
+    def not_negative(self, size: Size, dtype: DType = DType.INT64) -> Size:
+        """The larger of a size and 0."""
+        if isinstance(size, int):
+            return max(0, size)
+        if self.is_negative_never(size):
+            return size
+        atom = self.term(COUNT, (self.scalar(size, dtype),), (), Typed(dtype, ()))
+        self.bound(atom, 0)
+        return variable(atom)
 
     def least(self, size: Size) -> int | None:
         """A number that a size never goes below, None where none is known."""

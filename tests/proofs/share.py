@@ -1,0 +1,146 @@
+"""How many conversions are proved: catalogue of control flow, onnx's node cases, models out of wheels.
+
+python -m proofs.share [catalogue|cases|wheels|samples] [--to 21,13,9,ir,ir-back,hlo-back] [--every N] [--match TEXT]
+                       [--show] [--jobs N]      (from the folder tests)
+
+A model is converted without being run, what was written is read again, and both are matched. `ir-back` is to IR and from
+there to ONNX again. The last lines count which operators the proofs stop at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import onnx
+from backedge.convert.files import load, save, to_hub
+from backedge.convert.folding import computed_arrays
+from backedge.passes.errors import BackedgeError
+from backedge.passes.graph import Graph
+from backedge.passes.match.matching import Matching, match
+
+SUFFIXES = {"ir": ".xml", "hlo": ".hlo"}
+
+
+@dataclass
+class Outcome:
+    model: str
+    target: str
+    verdict: str  # "proved", "open", "refused" or "failed"
+    seconds: float = 0.0
+    stops: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
+
+
+def converted(source: Path, target: str, folder: Path) -> Path:
+    """The file that a target name leads to.
+
+    Raises:
+        BackedgeError: it can't be expressed.
+    """
+    kind, _, back = target.partition("-")
+    if kind.isdigit():
+        path = folder / f"to{kind}.onnx"
+        save(load(source), path, opset=int(kind))
+        return path
+    path = folder / f"to{SUFFIXES[kind]}"
+    save(load(source), path)
+    if back:
+        again = folder / "back.onnx"
+        save(load(path), again)
+        return again
+    return path
+
+
+def matched(a: Graph, b: Graph) -> Matching:
+    """Two hub graphs, inputs and outputs in the order in which they stand."""
+    inputs = {one.name: other.name for one, other in zip(a.inputs, b.inputs, strict=False)}
+    outputs = {one.name: other.name for one, other in zip(a.outputs, b.outputs, strict=False)}
+    return match(a, b, inputs, outputs, computed_arrays)
+
+
+def judged(source: tuple[str, Path], targets: list[str]) -> list[Outcome]:
+    name, path = source
+    found: list[Outcome] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            a = to_hub(load(path))
+        except BackedgeError as error:
+            return [Outcome(name, target, f"refused: {error}") for target in targets]
+        for target in targets:
+            try:
+                b = to_hub(load(converted(path, target, Path(scratch))))
+            except BackedgeError as error:
+                found.append(Outcome(name, target, f"refused: {error}"))
+                continue
+            began = time.process_time()
+            try:
+                result = matched(a, b)
+            except Exception as error:
+                found.append(Outcome(name, target, f"failed: {type(error).__name__}: {error}"))
+                continue
+            verdict = "proved" if result.proved else "open"
+            stops = ([], []) if result.proved else result.frontier()
+            found.append(Outcome(name, target, verdict, time.process_time() - began, stops))
+    return found
+
+
+def sources(group: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    if group == "catalogue":
+        from control_flow.cases import CASES
+
+        for case in CASES:
+            path = folder / f"{case.name}.onnx"
+            onnx.save(case.model(), path)
+            yield case.name, path
+    elif group == "cases":
+        from opset.releases import GENERATED, cases
+
+        for case in cases(GENERATED):
+            yield case.name, case.path
+    elif group == "wheels":
+        from real.models import MODELS  # pyright: ignore
+
+        for model in MODELS:
+            yield model.name, model.path
+    else:
+        for path in sorted((Path(__file__).parents[2] / "samples").glob("*.onnx")):
+            yield path.stem, path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("group", nargs="?", default="catalogue", choices=["catalogue", "cases", "wheels", "samples"])
+    parser.add_argument("--to", default="21,13,9,ir,ir-back,hlo-back")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--match", default="")
+    parser.add_argument("--show", action="store_true", help="name the models that aren't proved")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    targets = options.to.split(",")
+    with tempfile.TemporaryDirectory() as scratch:
+        chosen = [one for one in sources(options.group, Path(scratch)) if options.match in one[0]][:: options.every]
+        with multiprocessing.Pool(options.jobs) as pool:
+            found = [one for many in pool.imap(partial(judged, targets=targets), chosen, 4) for one in many]
+    for target in targets:
+        of = [one for one in found if one.target == target]
+        count = Counter(one.verdict.split(":")[0] for one in of)
+        right = count["proved"] + count["open"] + count["failed"]
+        times = sorted(one.seconds for one in of if one.verdict in ("proved", "open"))
+        middle = f"median {1e3 * times[len(times) // 2]:.1f} ms, most {1e3 * times[-1]:.0f} ms" if times else ""
+        print(f"{target}: {count['proved']} of {right} proved ({100 * count['proved'] / max(1, right):.0f} %), {dict(count)}, {middle}")
+        stops = Counter(stop for one in of for stop in {*one.stops[0], *(f"B {name}" for name in one.stops[1])})
+        print("    stops:", ", ".join(f"{name} {number}" for name, number in stops.most_common(24)))
+        for one in of:
+            if one.verdict.startswith("failed") or (options.show and one.verdict == "open"):
+                print(f"    {one.model}: {one.verdict} {one.stops}")
+
+
+if __name__ == "__main__":
+    main()
