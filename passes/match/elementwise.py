@@ -13,7 +13,7 @@ from ..types import DType
 from .layout import scalar_of
 from .maker import Application, Maker, rule, rules_of
 from .polynomials import Size, as_atom, multiplied_out, quotient, variable
-from .terms import BROADCAST, COUNT, MOST_ELEMENTS, PASS, PASSES, SIZE, Shape, Term
+from .terms import MOST_ELEMENTS, Shape, Term
 
 _COMMUTATIVE = tuple(name for name, core in CORE.items() if "commutative" in core.properties)
 _VARIADIC = ("And", "Or", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min")
@@ -47,7 +47,9 @@ def _result_shape(m: Maker, one: Application) -> Shape | None:
 # operands -----------------------------------------------------------------------------------------
 
 
-@rule("what is expanded to the shape that the others have anyway need not be; nor leading axes of size 1", *_ELEMENTWISE)
+@rule(
+    "what is expanded to the shape that the others have anyway need not be; nor leading axes of size 1", *_ELEMENTWISE
+)
 def plain_operands(m: Maker, one: Application) -> Term | None:
     if len(one.operands) < 2:
         return None
@@ -133,11 +135,6 @@ def integer_arithmetic(m: Maker, one: Application) -> Term | None:
     return m.table.integers(first.dtype, grids[0].shape, [_ARITHMETIC[one.op](*row) for row in rows])
 
 
-def _is_size(size: Size) -> bool:
-    """Whether a polynomial is made of sizes and numbers of passes only, which are far from any overflow."""
-    return isinstance(size, int) or all(atom.op in (SIZE, PASSES, PASS, BROADCAST, COUNT) for atom in size.atoms)
-
-
 def _each(m: Maker, one: Application, dtype: DType, of: Callable[..., Size | None]) -> Term | None:
     """The tensor of what `of` makes of the operands' elements; None where it doesn't for one."""
     grids = _grids(m, one)
@@ -163,7 +160,7 @@ def integer_quotient(m: Maker, one: Application) -> Term | None:
             if b == 0:
                 return None
             return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        return quotient(a, b) if b == 1 or (_is_size(a) and _is_size(b)) else None
+        return quotient(a, b) if b == 1 or (m.table.is_size(a) and m.table.is_size(b)) else None
 
     return _each(m, one, dtype, divided)
 
@@ -179,14 +176,21 @@ def integer_extreme(m: Maker, one: Application) -> Term | None:
             return max(a, b) if one.op == "Max" else min(a, b)
         if one.op == "Max" and 0 in (a, b):
             return m.table.not_negative(b if a == 0 else a, dtype)
-        if not (_is_size(a) and _is_size(b)):
+        if not (m.table.is_size(a) and m.table.is_size(b)):
             return None
         small, large = (a, b) if m.table.is_at_most(a, b) else (b, a)
-        if not m.table.is_at_most(small, large):
-            return None
-        return large if one.op == "Max" else small
+        if m.table.is_at_most(small, large):
+            return large if one.op == "Max" else small
+        return None if one.operand(0).shape == one.operand(1).shape == () else _extreme(m, one.op, dtype, a, b)
 
     return _each(m, one, dtype, chosen)
+
+
+def _extreme(m: Maker, op: str, dtype: DType, a: Size, b: Size) -> Size:
+    """The smaller or the larger of two sizes of which it isn't known."""
+    found = m.table.elements(m.make(op, m.table.scalar(a, dtype), m.table.scalar(b, dtype)))
+    assert found is not None
+    return found[0]
 
 
 @rule("integers are compared where it is certain how they are", "Less", "Equal", "LessOrEqual")
@@ -210,7 +214,7 @@ def _compared(m: Maker, op: str, a: Size, b: Size) -> bool | None:
         return {"Less": a < b, "Equal": a == b, "LessOrEqual": a <= b}[op]
     if a == b:
         return op != "Less"
-    if not (_is_size(a) and _is_size(b)):
+    if not (m.table.is_size(a) and m.table.is_size(b)):
         return None
     if m.table.is_at_most(a + 1, b):
         return op != "Equal"
@@ -230,7 +234,9 @@ def cast_to_itself(m: Maker, one: Application) -> Term | None:
     return x if x.dtype is not None and x.dtype is one.attribute("to") else None
 
 
-@rule("Cast(Cast(x, wide), t) = Cast(x, t) where `wide` holds every value of x, and no float becomes an integer", "Cast")
+@rule(
+    "Cast(Cast(x, wide), t) = Cast(x, t) where `wide` holds every value of x, and no float becomes an integer", "Cast"
+)
 def cast_twice(m: Maker, one: Application) -> Term | None:
     x, to = one.operand(0), one.attribute("to")
     inner = x.operands[0] if x.op == "Cast" else None
@@ -245,6 +251,38 @@ def cast_twice(m: Maker, one: Application) -> Term | None:
     return m.make("Cast", inner, **dict(one.attributes))
 
 
+@rule("Cast to bool is not x == 0", "Cast")
+def cast_to_truth(m: Maker, one: Application) -> Term | None:
+    x = one.operand(0)
+    if one.attribute("to") is not DType.BOOL or x.dtype in (None, DType.BOOL, DType.STRING):
+        return None
+    zero = filled(m, 0, x)
+    return None if zero is None else m.make("Not", m.make("Equal", x, zero))
+
+
+@rule("integer arithmetic in a wider type, cast back, is that in the type itself", "Cast")
+def cast_arithmetic(m: Maker, one: Application) -> Term | None:
+    x, to = one.operand(0), one.attribute("to")
+    if x.op not in ("Add", "Sub", "Mul", "Neg") or x.dtype is None or not x.dtype.is_integer or not to.is_integer:
+        return None
+    if x.dtype.bits < to.bits:
+        return None
+    narrow = [_narrowed(m, operand, to) for operand in x.operands if operand is not None]
+    if None in narrow:
+        return None
+    return m.apply(x.op, narrow, x.attributes)
+
+
+def _narrowed(m: Maker, x: Term, to: DType) -> Term | None:
+    """An integer operand before it was made wider, or a constant in the narrow type."""
+    if x.op == "Cast" and x.operands[0] is not None and x.operands[0].dtype is to:
+        return x.operands[0]
+    data = m.data(x)
+    if data is None or not data.dtype.is_integer:
+        return None
+    return m.array(data.numpy().astype(to.numpy), to)
+
+
 @rule("Cast of small integers: of each of them, where it is in the range of the type", "Cast")
 def cast_integers(m: Maker, one: Application) -> Term | None:
     x, to = one.operand(0), one.attribute("to")
@@ -253,7 +291,7 @@ def cast_integers(m: Maker, one: Application) -> Term | None:
         return None
     found: list[Size] = []
     for one_element in elements:
-        if isinstance(one_element, int) or _is_size(one_element):
+        if isinstance(one_element, int) or m.table.is_size(one_element):
             found.append(one_element)
             continue
         atom = as_atom(one_element)
@@ -433,6 +471,50 @@ def choice_of_truth(m: Maker, one: Application) -> Term | None:
     return condition if values[0] else m.make("Not", condition)
 
 
+# reductions ---------------------------------------------------------------------------------------
+
+
+@rule("the sum and the product of small integers are those of polynomials", "ReduceSum", "ReduceProd")
+def integer_reduction(m: Maker, one: Application) -> Term | None:
+    x, axes = one.operand(0), m.table.elements(one.operands[1]) if len(one.operands) > 1 else None
+    elements = m.table.elements(x)
+    if elements is None or axes is None or x.static_shape is None or one.attribute("keepdims") or x.dtype is None:
+        return None
+    if one.op == "ReduceProd" and len(elements) > 4:
+        return None
+    grid = np.empty(len(elements), object)
+    grid[:] = elements
+    grid = grid.reshape(x.static_shape)
+    for axis in sorted((axis for axis in axes if isinstance(axis, int)), reverse=True):
+        grid = np.add.reduce(grid, axis) if one.op == "ReduceSum" else np.multiply.reduce(grid, axis)
+    flat = list(grid.reshape(-1)) if isinstance(grid, np.ndarray) else [grid]
+    return m.table.integers(x.dtype, np.shape(grid), flat)
+
+
+_NEUTRAL: dict[str, Callable[[DType], Any]] = {
+    "ReduceMax": lambda dtype: dtype.limits[0],
+    "ReduceMin": lambda dtype: dtype.limits[1],
+    "ReduceSum": lambda dtype: 0,
+    "ReduceProd": lambda dtype: 1,
+}
+
+
+@rule("a reduction of nothing gives its neutral element, which need not be chosen", "$if")
+def guarded_reduction(m: Maker, one: Application) -> Term | None:
+    condition, nothing, reduced = one.operand(0), one.operand(1), one.operand(2)
+    x = reduced.operands[0] if reduced.op in _NEUTRAL else None
+    axes = m.table.elements(reduced.operands[1]) if x is not None and len(reduced.operands) > 1 else None
+    if condition.op != "Equal" or x is None or x.shape is None or axes is None or x.dtype is None:
+        return None
+    count: Size = 1
+    for axis in axes:
+        assert isinstance(axis, int)
+        count = count * x.shape[axis]
+    sides = [m.table.elements(operand) for operand in condition.operands]
+    value = scalar_data(m, nothing)
+    if value is None or sorted(sides, key=repr) != sorted([(count,), (0,)], key=repr):
+        return None
+    return reduced if value == _NEUTRAL[reduced.op](x.dtype) else None
+
+
 RULES = rules_of(globals())
-
-

@@ -51,7 +51,9 @@ def expand(m: Maker, x: Term, shape: Sequence[Size]) -> Term:
     return m.make("Expand", x, m.table.listed(shape))
 
 
-def sliced(m: Maker, x: Term, axes: Sequence[int], starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[int]) -> Term:
+def sliced(
+    m: Maker, x: Term, axes: Sequence[int], starts: Sequence[Size], sizes: Sequence[Size], steps: Sequence[int]
+) -> Term:
     order = sorted(range(len(axes)), key=lambda index: axes[index])
     return m.make(
         SLICE,
@@ -345,7 +347,7 @@ def slice_constant(m: Maker, one: Application) -> Term | None:
     positions = [np.arange(size) for size in shape]
     for axis, start, size, step in zip(one.attribute("axes"), starts, sizes, one.attribute("steps"), strict=True):
         positions[axis] = start + step * np.arange(size)
-        if size and not (0 <= positions[axis].min() and positions[axis].max() < shape[axis]):
+        if size and not (positions[axis].min() >= 0 and positions[axis].max() < shape[axis]):
             return None
     if x.op == INTEGERS:
         return _from_grid(m, x, _grid(x)[np.ix_(*positions)])
@@ -367,6 +369,17 @@ def sliced_shape(shape: Shape, one: Application) -> list[Size]:
     for axis, size in zip(one.attribute("axes"), one.operand(2).elements, strict=True):
         found[axis] = size
     return found
+
+
+@rule("a slice of a Transpose is a Transpose of a slice", SLICE)
+def slice_transposed(m: Maker, one: Application) -> Term | None:
+    x = one.operand(0)
+    if x.op != "Transpose" or x.operands[0] is None:
+        return None
+    perm = x.attribute("perm")
+    axes = [perm[axis] for axis in one.attribute("axes")]
+    inner = sliced(m, x.operands[0], axes, one.operand(1).elements, one.operand(2).elements, one.attribute("steps"))
+    return transpose(m, inner, perm)
 
 
 @rule("a slice of a Concat that lies in one part is a slice of that part", SLICE)
@@ -535,7 +548,10 @@ def gather_run(m: Maker, one: Application) -> Term | None:
         picked = m.make(SELECT, x, m.table.scalar(found[0]), axis=axis)
         assert indices.shape is not None
         return reshape(m, picked, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
-    steps = {after - before if isinstance(after - before, int) else None for before, after in zip(found, found[1:], strict=False)}
+    steps = {
+        after - before if isinstance(after - before, int) else None
+        for before, after in zip(found, found[1:], strict=False)
+    }
     step = steps.pop() if len(steps) == 1 else None
     if indices.rank != 1 or step is None or step == 0:
         return None

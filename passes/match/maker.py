@@ -147,7 +147,9 @@ class Maker:
         term.dtype = found.dtype
         if found.shape is not None:
             known = [self._sizes.get(dim) if isinstance(dim, str) else dim for dim in found.shape]
-            term.shape = self.table.open_shape(term, [one if isinstance(one, int | Polynomial) else None for one in known])
+            term.shape = self.table.open_shape(
+                term, [one if isinstance(one, int | Polynomial) else None for one in known]
+            )
 
     # types ----------------------------------------------------------------------------------------
 
@@ -286,7 +288,9 @@ def _rounds_once(application: Application) -> bool:
         return False
     if application.op == "Cast":
         to = application.attribute("to")
-        return not (dtype.is_float and to.is_integer) and all(one.bits >= 16 or one is DType.BOOL for one in (dtype, to))
+        return not (dtype.is_float and to.is_integer) and all(
+            one.bits >= 16 or one is DType.BOOL for one in (dtype, to)
+        )
     if application.op in _ROUNDED_ONCE and dtype.is_float:
         return dtype in (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
     return application.op in ("Add", "Sub", "Mul", "CumSum", "ReduceSum", "ReduceProd") and dtype.is_integer

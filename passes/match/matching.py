@@ -149,7 +149,9 @@ def _inputs(m: Maker, a: Graph, b: Graph, pairs: Mapping[str, str]) -> tuple[lis
     for value in b.inputs:
         term = by_name.get(value.name)
         if term is None:
-            term = m.table.constant(value.data) if value.data is not None else _input(m, f"{value.name} of B", value.type)
+            term = (
+                m.table.constant(value.data) if value.data is not None else _input(m, f"{value.name} of B", value.type)
+            )
         terms_b.append(term)
     return terms_a, terms_b
 
@@ -160,6 +162,3 @@ def _input(m: Maker, name: str, type: Type | None) -> Term:
         sizes = None if type.shape is None else [size if isinstance(size, int) else None for size in type.shape]
         typed = Typed(type.dtype, sizes)
     return m.table.term(INPUT, (), (("name", name),), typed)
-
-
-

@@ -118,7 +118,14 @@ class Numbering:
         constants = tuple(term if term is not None and m.data(term) is not None else None for term in operands)
         from .readings import attributes_of
 
-        key = (node.op, node.version, attributes_of(node), types, constants, tuple(bool(value.name) for value in node.outputs))
+        key = (
+            node.op,
+            node.version,
+            attributes_of(node),
+            types,
+            constants,
+            tuple(bool(value.name) for value in node.outputs),
+        )
         if key not in self._expanded:
             self._expanded[key] = self._expansion(node, operands)
         graph = self._expanded[key]
@@ -127,7 +134,9 @@ class Numbering:
         terms = self.graph(graph, [term for term in operands if term is not None])
         results = iter([terms[value] for value in graph.outputs])
         unlike = self.unlike_all(node)
-        return [next(results, other) if value.name else other for value, other in zip(node.outputs, unlike, strict=True)]
+        return [
+            next(results, other) if value.name else other for value, other in zip(node.outputs, unlike, strict=True)
+        ]
 
     def _expansion(self, node: Node, operands: tuple[Term | None, ...]) -> Graph | None:
         twin = Node(node.domain, node.op_type, node.version, node.name)

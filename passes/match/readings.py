@@ -61,7 +61,12 @@ def _constant(r: Reading) -> Term | None:
     value = r.node.attributes.get("value")
     if isinstance(value, TensorData):
         return r.m.table.constant(value)
-    for name, dtype in (("value_int", np.int64), ("value_ints", np.int64), ("value_float", np.float32), ("value_floats", np.float32)):
+    for name, dtype in (
+        ("value_int", np.int64),
+        ("value_ints", np.int64),
+        ("value_float", np.float32),
+        ("value_floats", np.float32),
+    ):
         if name in r.node.attributes:
             return r.m.array(np.asarray(r.node.attributes[name], dtype))
     return None
@@ -272,7 +277,12 @@ def _slice(r: Reading) -> Term | None:
     if len(known) < len(rows):
         return None
     return sliced(
-        r.m, x, [_axis(axis, len(x.shape)) for axis in axes], [start for start, _ in known], [size for _, size in known], steps
+        r.m,
+        x,
+        [_axis(axis, len(x.shape)) for axis in axes],
+        [start for start, _ in known],
+        [size for _, size in known],
+        steps,
     )
 
 
@@ -315,7 +325,16 @@ def _clamped(m: Maker, at: Size, size: Size, lowest: Size, highest: Size) -> Siz
     return at if m.table.is_at_most(at, highest) and m.table.is_at_most(lowest, at) else None
 
 
-_REDUCTIONS = ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare")
+_REDUCTIONS = (
+    "ReduceSum",
+    "ReduceProd",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceMean",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceSumSquare",
+)
 
 
 @_reads(*_REDUCTIONS, "ReduceLogSum", "ReduceLogSumExp")
@@ -400,7 +419,11 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(_hashable(one) for one in value)
     if isinstance(value, TensorData):
-        return (value.dtype, value.shape, value.numpy().tobytes() if value.dtype is not DType.STRING else str(value.numpy()))
+        return (
+            value.dtype,
+            value.shape,
+            value.numpy().tobytes() if value.dtype is not DType.STRING else str(value.numpy()),
+        )
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value == 0 and math.copysign(1, value) < 0:
@@ -408,4 +431,3 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return (str(value.dtype), value.shape, value.tobytes())
     return value
-

@@ -146,7 +146,9 @@ class Table:
         if data.dtype is DType.STRING:
             content: Any = tuple(str(one) for one in array.reshape(-1))
         else:
-            content = hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).hexdigest() if array.size else ""
+            content = (
+                hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).hexdigest() if array.size else ""
+            )
         term = self.term(
             CONSTANT,
             (),
@@ -175,7 +177,9 @@ class Table:
         term = self.term(INTEGERS, (), (), Typed(dtype, shape), key=(dtype, shape, elements))
         if not term.elements and elements:
             term.elements = elements
-            contexts = {context for one in elements if not isinstance(one, int) for a in one.atoms for context in a.open}
+            contexts = {
+                context for one in elements if not isinstance(one, int) for a in one.atoms for context in a.open
+            }
             term.open = frozenset(contexts)
         return term
 
@@ -249,6 +253,10 @@ class Table:
         atom = self.term(COUNT, (self.scalar(size, dtype),), (), Typed(dtype, ()))
         self.bound(atom, 0)
         return variable(atom)
+
+    def is_size(self, size: Size) -> bool:
+        """Whether a polynomial is made of sizes and numbers of passes, which are >= 0 and far from any overflow."""
+        return isinstance(size, int) or all(atom in self._least for atom in size.atoms)
 
     def least(self, size: Size) -> int | None:
         """A number that a size never goes below, None where none is known."""

@@ -134,7 +134,9 @@ def main() -> None:
         right = count["proved"] + count["open"] + count["failed"]
         times = sorted(one.seconds for one in of if one.verdict in ("proved", "open"))
         middle = f"median {1e3 * times[len(times) // 2]:.1f} ms, most {1e3 * times[-1]:.0f} ms" if times else ""
-        print(f"{target}: {count['proved']} of {right} proved ({100 * count['proved'] / max(1, right):.0f} %), {dict(count)}, {middle}")
+        print(
+            f"{target}: {count['proved']} of {right} proved ({100 * count['proved'] / max(1, right):.0f} %), {dict(count)}, {middle}"
+        )
         stops = Counter(stop for one in of for stop in {*one.stops[0], *(f"B {name}" for name in one.stops[1])})
         print("    stops:", ", ".join(f"{name} {number}" for name, number in stops.most_common(24)))
         for one in of:

@@ -1,0 +1,90 @@
+"""What holds of a loop's carried values before every pass: assumed, and weakened until numbering the body agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .numbering import Numbering
+from .polynomials import Size, variable
+from .runs import (
+    Assumed,
+    NumberedBody,
+    Run,
+    Unfollowed,
+    advanced,
+    iteration_of,
+    new_context,
+    number_body,
+    seen_value,
+)
+from .terms import Term
+
+_ROUNDS = 64
+
+
+def settle(numbering: Numbering, run: Run) -> None:
+    """Find what can be assumed of the carried values of a loop by itself."""
+    for _ in range(_ROUNDS + 4 * len(run.assumed)):
+        context = new_context(numbering)
+        iteration = iteration_of(numbering, context, run)
+        seen = [
+            seen_value(numbering, context, one, variable(iteration), (one.class_of, one.kept, one.initial.number))
+            for one in run.assumed
+        ]
+        body = number_body(numbering, run, variable(iteration), seen)
+        changed = False
+        for one, became in zip(run.assumed, body.next, strict=True):
+            changed |= _weakened(numbering, one, became, iteration)
+        varying = [(one, became) for one, became in zip(run.assumed, body.next, strict=True) if one.varies]
+        if not changed:
+            changed = split([(one, (one.initial, one.kept, became)) for one, became in varying])
+        if not changed:
+            return
+    raise Unfollowed
+
+
+def _weakened(numbering: Numbering, one: Assumed, became: Term, iteration: Term) -> bool:
+    """Weaken what is assumed of a carried value as far as what it becomes refutes it; whether that was needed."""
+    m = numbering.m
+    if became.dtype is not one.initial.dtype:
+        raise Unfollowed
+    if one.step is not None:
+        if became is advanced(m, one, variable(iteration) + 1):
+            return False
+        one.step = _step(m, one, became, iteration) if one.is_kept else None
+        return True
+    if one.kept is None:
+        return False
+    if became.shape is None or one.initial.shape is None or len(became.shape) != len(one.kept):
+        one.kept = None
+        return True
+    refuted = [kept and old != new for kept, old, new in zip(one.kept, one.initial.shape, became.shape, strict=True)]
+    one.kept = tuple(kept and not gone for kept, gone in zip(one.kept, refuted, strict=True))
+    return any(refuted)
+
+
+def _step(m: Any, one: Assumed, became: Term, iteration: Term) -> tuple[Size, ...] | None:
+    """What a pass adds to an integer that was assumed not to change; None if that isn't the same in each pass."""
+    before, after = m.table.elements(one.initial), m.table.elements(became)
+    if before is None or after is None or one.initial.static_shape != became.static_shape:
+        return None
+    steps = tuple(new - old for old, new in zip(before, after, strict=True))
+    context = next(iter(iteration.open))
+    fixed = all(isinstance(step, int) or all(context not in atom.open for atom in step.atoms) for step in steps)
+    return steps if fixed else None
+
+
+def split(of: Sequence[tuple[Any, Any]]) -> bool:
+    """Give members of a class that differ in what they become classes of their own; whether there are more now."""
+    before = len({one.class_of for one, _ in of})
+    classes: dict[Any, int] = {}
+    for one, became in of:
+        one.class_of = classes.setdefault((one.class_of, became), len(classes))
+    return len(classes) > before
+
+
+def number_alone(numbering: Numbering, run: Run, context: int) -> NumberedBody:
+    iteration = iteration_of(numbering, context, run)
+    seen = [seen_value(numbering, context, one, variable(iteration), one.class_of) for one in run.assumed]
+    return number_body(numbering, run, variable(iteration), seen)

@@ -1,0 +1,190 @@
+"""Groups of loops that run equally often, and the classes of their carried values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..types import DType
+from .assumptions import number_alone, split
+from .numbering import Numbering
+from .polynomials import Size, as_atom, variable
+from .runs import NumberedBody, Run, iteration_of, new_context, number_body, open_outside, seen_value
+from .terms import PASSES, Term, Typed
+
+
+@dataclass(slots=True)
+class Class:
+    """A carried value of a group: before the first pass, in a pass, after it."""
+
+    initial: Term
+    kept: tuple[bool, ...] | None
+    variable: Term
+    next: Term
+
+
+@dataclass(slots=True)
+class Group:
+    """Loops that run equally often.
+
+    Attributes:
+        index: which group; also the context of its variables.
+        classes: carried values that change, one of each class.
+        condition: whether to go on after a pass, in terms of the classes; None: always.
+        runs: the loops, each with the class of each carried value (None: it needs none).
+    """
+
+    index: int
+    passes: Size
+    iteration: Term
+    classes: list[Class]
+    condition: Term | None
+    runs: list[tuple[Run, list[int | None]]] = field(default_factory=list[Any])
+
+
+def new_group(numbering: Numbering, run: Run, key: Any) -> tuple[Group, list[int | None], NumberedBody]:
+    """A group of this loop alone."""
+    context = new_context(numbering)
+    iteration = iteration_of(numbering, context, run)
+    body = number_alone(numbering, run, context)
+    classes: list[Class] = []
+    numbers: dict[Any, int] = {}
+    found: list[int | None] = []
+    for one, seen, became in zip(run.assumed, body.seen, body.next, strict=True):
+        if not one.varies:
+            found.append(None)
+            continue
+        if one.class_of not in numbers:
+            numbers[one.class_of] = len(classes)
+            classes.append(Class(one.initial, one.kept, seen, became))
+        found.append(numbers[one.class_of])
+    passes = _passes(numbering, run, context if body.condition is not None else None)
+    group = Group(context, passes, iteration, classes, body.condition)
+    group.runs.append((run, found))
+    return group, found, body
+
+
+def _passes(numbering: Numbering, run: Run, context: int | None) -> Size:
+    """How often the body runs; `context`: of the loop, if its condition has a say."""
+    table, limits = numbering.m.table, run.limits
+    if context is None and limits:
+        least = least_of(numbering, limits)
+        if run.entered is None:
+            return least
+        entered = numbering.m.make("$if", run.entered, table.scalar(least), table.scalar(0))
+        (passes,) = table.elements(entered) or (0,)
+        atom = as_atom(passes)
+    else:
+        atom = table.term(PASSES, (), (), Typed(DType.INT64, ()), key=(frozenset(limits), run.entered, context))
+        atom.open = open_outside(run)
+    assert atom is not None
+    table.bound(atom, 0)
+    for limit in limits:
+        table.bound(atom, None, limit)
+    return variable(atom)
+
+
+def least_of(numbering: Numbering, limits: Sequence[Size]) -> Size:
+    """The smallest of several limits."""
+    m = numbering.m
+    least = limits[0]
+    for limit in limits[1:]:
+        found = m.table.elements(m.make("Min", m.table.scalar(least), m.table.scalar(limit)))
+        assert found is not None
+        (least,) = found
+    atom = as_atom(least)
+    if atom is not None and len(limits) > 1:
+        m.table.bound(atom, 0)
+        for limit in limits:
+            m.table.bound(atom, None, limit)
+    return least
+
+
+@dataclass(slots=True)
+class _Item:
+    """A carried value while classes are refined."""
+
+    initial: Term
+    kept: tuple[bool, ...] | None
+    class_of: Any
+    at: int | None  # class of the group, None: of the loop that wants to join
+    slots: list[int]  # carried values of that loop
+
+
+def join(numbering: Numbering, group: Group, run: Run) -> tuple[list[int | None], NumberedBody] | None:
+    """The class of each carried value of a loop in a group, and its body in terms of classes; None: it runs otherwise.
+
+    Classes that the loop has and the group hasn't become the group's.
+    """
+    items = [_Item(one.initial, one.kept, (one.initial, one.kept), at, []) for at, one in enumerate(group.classes)]
+    own: dict[Any, _Item] = {}
+    for slot, one in enumerate(run.assumed):
+        if one.varies:
+            if one.class_of not in own:
+                own[one.class_of] = _Item(one.initial, one.kept, (one.initial, one.kept), None, [])
+            own[one.class_of].slots.append(slot)
+    items += own.values()
+    begun = {(item.initial, item.kept) for item in own.values()}
+    alike = {at for at, one in enumerate(group.classes) if (one.initial, one.kept) in begun}
+    if alike:
+        _refine(numbering, [member for member in group.runs if alike.intersection(member[1])], run, items)
+    place = {item.class_of: item.at for item in items if item.at is not None}
+    new: dict[Any, int] = {}
+    classes: list[int | None] = [None] * len(run.assumed)
+    for item in own.values():
+        at = place.get(item.class_of)
+        if at is None:
+            at = new.setdefault(item.class_of, len(group.classes) + len(new))
+        for slot in item.slots:
+            classes[slot] = at
+    iteration = variable(group.iteration)
+    for limit in run.limits:
+        numbering.m.table.bound(group.iteration, None, limit - 1)
+    seen = [
+        seen_value(numbering, group.index, one, iteration, at)
+        if at is None or at >= len(group.classes)
+        else group.classes[at].variable
+        for one, at in zip(run.assumed, classes, strict=True)
+    ]
+    body = number_body(numbering, run, iteration, seen)
+    if body.condition is not group.condition:
+        return None
+    for at, became in zip(classes, body.next, strict=True):
+        if at is not None and at < len(group.classes) and group.classes[at].next is not became:
+            return None
+    added = {
+        at: Class(one.initial, one.kept, value, became)
+        for one, at, value, became in zip(run.assumed, classes, seen, body.next, strict=True)
+        if at is not None and at >= len(group.classes)
+    }
+    group.classes += [added[at] for at in sorted(added)]
+    group.runs.append((run, classes))
+    return classes, body
+
+
+def _refine(
+    numbering: Numbering, members: Sequence[tuple[Run, list[int | None]]], run: Run, items: Sequence[_Item]
+) -> None:
+    """Split classes of items by what they become, until that tells no more of them apart."""
+    for _ in range(len(items) + 1):
+        context = new_context(numbering)
+        became: dict[int, Term] = {}  # by position of the item
+        position = {item.at: index for index, item in enumerate(items) if item.at is not None}
+        mine = {slot: index for index, item in enumerate(items) for slot in item.slots}
+        for member, classes in [*members, (run, None)]:
+            iteration = variable(iteration_of(numbering, context, run))
+            places = [
+                (mine.get(slot) if classes is None else position.get(classes[slot])) if one.varies else None
+                for slot, one in enumerate(member.assumed)
+            ]
+            seen = [
+                seen_value(numbering, context, one, iteration, None if at is None else (items[at].class_of,))
+                for one, at in zip(member.assumed, places, strict=True)
+            ]
+            body = number_body(numbering, member, iteration, seen)
+            for at, term in zip(places, body.next, strict=True):
+                if at is not None:
+                    became.setdefault(at, term)
+        if not split([(item, became.get(index)) for index, item in enumerate(items)]):
+            return

@@ -1,0 +1,147 @@
+"""The terms of what a loop hands out, by the group that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..loop import Slot, Stacked
+from .assumptions import number_alone, settle
+from .groups import Group
+from .layout import expand, reshape, sliced, transpose, unsqueeze
+from .numbering import Numbering
+from .runs import NumberedBody, Run, Unfollowed, advanced, new_context, number_body, open_outside
+from .terms import Term, Typed
+
+FINAL = "$final"
+"""The last value of a class of carried values of a group of loops."""
+STACK = "$stack"
+"""What all passes of a group of loops give of an element, along axis 0."""
+
+
+def results(
+    numbering: Numbering, group: Group, run: Run, classes: Sequence[int | None], body: NumberedBody
+) -> list[Term]:
+    m, open_ = numbering.m, open_outside(run)
+    found: dict[int, Term] = {}
+    for entry, one, at in zip(run.carried, run.assumed, classes, strict=True):
+        if at is None:
+            found[entry.indices.result] = advanced(m, one, group.passes)
+            continue
+        of = group.classes[at]
+        shape = None
+        if of.kept is not None and of.initial.shape is not None:
+            shape = [size if kept else None for size, kept in zip(of.initial.shape, of.kept, strict=True)]
+        term = m.table.term(FINAL, (), (("class", at), ("group", group.index)), Typed(of.initial.dtype, shape))
+        found[entry.indices.result] = close(term, open_)
+    for entry, element in zip(run.stacked, body.elements, strict=True):
+        found[entry.indices.result] = _stacked(numbering, group, entry.slot, element, open_)
+    return [found[index] for index in range(len(run.node.outputs))]
+
+
+def close(term: Term, open_: frozenset[int]) -> Term:
+    """Give a result of a loop the contexts around it, and its sizes."""
+    if not term.open:
+        term.open = open_
+        for size in term.shape or ():
+            for atom in () if isinstance(size, int) else size.atoms:
+                if atom.op == "$size" and atom.operands[0] is term:
+                    atom.open = open_
+    return term
+
+
+def _stacked(numbering: Numbering, group: Group, slot: Slot, element: Term, open_: frozenset[int]) -> Term:
+    """The term of collected elements: along axis 0 and forwards, then moved to where they are wanted."""
+    assert isinstance(slot, Stacked)
+    m, passes = numbering.m, group.passes
+    if element.shape is None:
+        raise Unfollowed
+    if slot.part is not None:
+        axis = slot.axis % max(1, len(element.shape))
+        if not isinstance(element.shape[axis], int):
+            raise Unfollowed
+    inside = {group.index}
+    shape = [
+        None if not isinstance(size, int) and any(inside & atom.open for atom in size.atoms) else size
+        for size in element.shape
+    ]
+    if not element.open & inside and None not in shape:
+        stack = expand(m, reshape(m, element, (1, *element.shape)), (passes, *element.shape))
+    else:
+        attributes = (("group", group.index),)
+        stack = m.table.term(STACK, (), attributes, Typed(element.dtype, [passes, *shape]), key=element)
+        stack = close(stack, open_)
+        whole = _whole_sequence(group, element)
+        if whole is not None and whole.shape is not None:
+            stack = sliced(m, whole, [0], [0], [passes], [1])
+    assert stack.shape is not None
+    rank = len(stack.shape)
+    if slot.reverse:
+        stack = sliced(m, stack, [0], [passes - 1], [passes], [-1])
+    if slot.part is None:
+        axis = slot.axis % rank
+        return transpose(m, stack, [*range(1, axis + 1), 0, *range(axis + 1, rank)])
+    axis = slot.axis % (rank - 1)
+    moved = transpose(m, stack, [*range(1, axis + 1), 0, *range(axis + 1, rank)])
+    assert moved.shape is not None
+    joined = (*moved.shape[:axis], moved.shape[axis] * moved.shape[axis + 1], *moved.shape[axis + 2 :])
+    return reshape(m, moved, joined)
+
+
+def _whole_sequence(group: Group, element: Term) -> Term | None:
+    """The sequence of which a pass's element is the one at its number, along axis 0."""
+    if element.op != "$select" or element.attribute("axis") != 0 or element.operands[1] is not group.iteration:
+        return None
+    sequence = element.operands[0]
+    return sequence if sequence is not None and group.index not in sequence.open else None
+
+
+def unrolled(numbering: Numbering, run: Run, passes: int) -> list[Term]:
+    """The results of a loop of so many passes, each of them written out."""
+    carried = [one.initial for one in run.assumed]
+    elements: list[list[Term]] = [[] for _ in run.stacked]
+    for index in range(passes):
+        body = number_body(numbering, run, index, carried)
+        carried = body.next
+        for collected, element in zip(elements, body.elements, strict=True):
+            collected.append(element)
+    found = {entry.indices.result: term for entry, term in zip(run.carried, carried, strict=True)}
+    stacks = (
+        _empty(numbering, run)
+        if not passes
+        else [_concatenated(numbering, entry.slot, parts) for entry, parts in zip(run.stacked, elements, strict=True)]
+    )
+    found |= {entry.indices.result: stack for entry, stack in zip(run.stacked, stacks, strict=True)}
+    return [found[index] for index in range(len(run.node.outputs))]
+
+
+def _concatenated(numbering: Numbering, slot: Slot, parts: Sequence[Term]) -> Term:
+    """The elements of a Stacked slot, pass by pass."""
+    assert isinstance(slot, Stacked)
+    m = numbering.m
+    ordered = parts[::-1] if slot.reverse else parts
+    if any(part.shape is None for part in ordered):
+        raise Unfollowed
+    rank = len(ordered[0].shape or ())
+    axis = slot.axis % (rank + (slot.part is None))
+    if slot.part is None:
+        ordered = [unsqueeze(m, part, axis) for part in ordered]
+    return m.make("Concat", *ordered, axis=axis)
+
+
+def _empty(numbering: Numbering, run: Run) -> list[Term]:
+    """What a loop without a pass collects: nothing, in the shape that elements would have."""
+    if not run.stacked:
+        return []
+    settle(numbering, run)
+    found: list[Term] = []
+    for entry, element in zip(run.stacked, number_alone(numbering, run, new_context(numbering)).elements, strict=True):
+        slot, shape = entry.slot, element.static_shape
+        assert isinstance(slot, Stacked)
+        if shape is None or element.dtype is None:
+            raise Unfollowed
+        axis = slot.axis % (len(shape) + (slot.part is None))
+        sizes = (*shape[:axis], 0, *shape[axis + (slot.part is not None) :])
+        found.append(numbering.m.array(np.zeros(sizes, element.dtype.numpy), element.dtype))
+    return found

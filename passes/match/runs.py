@@ -1,0 +1,254 @@
+"""One loop on its operands: what bounds its passes, and its body numbered under assumptions about the carried values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..graph import Node, Value
+from ..loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, part_range
+from ..types import DType
+from .layout import select, sliced
+from .numbering import Numbering
+from .polynomials import Size, as_atom, quotient
+from .terms import PASS, VARIABLE, Term, Typed
+
+_ENDLESS = 1 << 62
+"""A trip count from which on it says that there is none."""
+
+
+class Unfollowed(Exception):
+    """A loop in a form that isn't followed."""
+
+
+@dataclass(slots=True)
+class Assumed:
+    """What is assumed of one carried value: the strongest of these that isn't refuted yet.
+
+    Attributes:
+        initial: the value before the first pass.
+        step: it is `initial + step * pass` (integers, element by element); all 0: it doesn't change. None: neither.
+        kept: which of its sizes stay; None: not even the rank.
+        class_of: carried values with the same number are always equal.
+    """
+
+    initial: Term
+    step: tuple[Size, ...] | None
+    kept: tuple[bool, ...] | None
+    class_of: Any = None
+
+    @property
+    def varies(self) -> bool:
+        return self.step is None
+
+    @property
+    def is_kept(self) -> bool:
+        return self.step == ()
+
+
+@dataclass(slots=True)
+class NumberedBody:
+    """A body numbered under assumptions: terms of what carried values become, of elements, of the condition."""
+
+    next: list[Term]
+    elements: list[Term]
+    condition: Term | None
+    seen: list[Term]
+
+
+@dataclass(slots=True)
+class Run:
+    """One loop on its operands."""
+
+    node: Node
+    loop: Loop
+    operands: tuple[Term | None, ...]
+    carried: list[Entry]
+    stacked: list[Entry]
+    limits: list[Size]
+    assumed: list[Assumed]
+    entered: Term | None
+
+    def operand(self, entry: Entry) -> Term:
+        found = self.operands[entry.indices.operand]
+        assert found is not None
+        return found
+
+
+def begin(numbering: Numbering, node: Node, operands: tuple[Term | None, ...]) -> Run:
+    m, loop = numbering.m, Loop(node)
+    limits: list[Size] = []
+    trip = operands[0]
+    if trip is not None:
+        elements = m.table.elements(trip)
+        if elements is None or len(elements) != 1:
+            raise Unfollowed
+        limits += [one for one in limits_of(numbering, elements[0]) if not isinstance(one, int) or one < _ENDLESS]
+    for entry in loop.of(Sliced):
+        assert isinstance(entry.slot, Sliced)
+        sequence = operands[entry.indices.operand]
+        if sequence is None or sequence.shape is None:
+            raise Unfollowed
+        limits.append(_parts(entry.slot, sequence))
+    entered: Term | None = operands[1]
+    if entered is not None:
+        data = m.data(entered)
+        if data is not None:
+            if not bool(data.numpy().all()):
+                limits.append(0)
+            entered = None
+    assumed: list[Assumed] = []
+    for entry in loop.of(Carried):
+        initial = operands[entry.indices.operand]
+        if initial is None:
+            raise Unfollowed
+        assumed.append(Assumed(initial, (), None if initial.shape is None else (True,) * len(initial.shape)))
+    kept = list(dict.fromkeys(limits))
+    return Run(node, loop, operands, loop.of(Carried), loop.of(Stacked), kept, assumed, entered)
+
+
+def known_trips(run: Run) -> int | None:
+    """How often a loop runs, if that is certain from its limits."""
+    entered = run.entered
+    if run.loop.condition is not None or entered is not None or not run.limits:
+        return None
+    sizes = [limit for limit in run.limits if isinstance(limit, int)]
+    if 0 in sizes:
+        return 0
+    return min(sizes) if len(sizes) == len(run.limits) else None
+
+
+def limits_of(numbering: Numbering, count: Size) -> list[Size]:
+    """The limits that a trip count consists of: those that it is the smallest of."""
+    atom = as_atom(count)
+    if atom is None or atom.op != "Min":
+        return [numbering.m.table.not_negative(count)]
+    found = [numbering.m.table.elements(operand) for operand in atom.operands]
+    return [limit for one in found if one is not None for limit in limits_of(numbering, one[0])]
+
+
+def _parts(slot: Sliced, sequence: Term) -> Size:
+    """How many parts a sequence has."""
+    assert sequence.shape is not None
+    size = sequence.shape[slot.axis]
+    if isinstance(size, int):
+        return part_range(slot, size)[1]
+    if (slot.start, slot.end) not in ((0, -1), (-1, 0)) or (slot.start == 0) == slot.reversed:
+        raise Unfollowed
+    parts = size if abs(slot.stride) == 1 else quotient(size, abs(slot.stride))
+    if parts is None:
+        raise Unfollowed
+    return parts
+
+
+def new_context(numbering: Numbering) -> int:
+    numbering.contexts += 1
+    return numbering.contexts
+
+
+def iteration_of(numbering: Numbering, context: int, run: Run) -> Term:
+    """The number of the pass, which is within the limits."""
+    table = numbering.m.table
+    term = _variable(numbering, context, PASS, Typed(DType.INT64, ()))
+    table.bound(term, 0)
+    for limit in run.limits:
+        table.bound(term, None, limit - 1)
+    return term
+
+
+def _variable(numbering: Numbering, context: int, which: Any, typed: Typed) -> Term:
+    op = PASS if which == PASS else VARIABLE
+    term = numbering.m.table.term(op, (), (("context", context), ("which", which)), typed)
+    term.open = frozenset([context])
+    for size in term.shape or ():
+        if not isinstance(size, int):
+            for atom in size.atoms:
+                if atom.op == "$size" and atom.operands[0] is term:
+                    atom.open = term.open
+    return term
+
+
+def seen_value(numbering: Numbering, context: int, one: Assumed, iteration: Size, which: Any) -> Term:
+    """A carried value in a pass, as far as it is assumed to be known."""
+    m = numbering.m
+    if one.step is None:
+        shape = None
+        if one.kept is not None and one.initial.shape is not None:
+            shape = [size if kept else None for size, kept in zip(one.initial.shape, one.kept, strict=True)]
+        return _variable(numbering, context, which, Typed(one.initial.dtype, shape))
+    return advanced(m, one, iteration)
+
+
+def advanced(m: Any, one: Assumed, passes: Size) -> Term:
+    """`initial + step * passes`."""
+    if not one.step:
+        return one.initial
+    elements = m.table.elements(one.initial)
+    return m.table.integers(
+        one.initial.dtype,
+        one.initial.static_shape,
+        [first + step * passes for first, step in zip(elements, one.step, strict=True)],
+    )
+
+
+def number_body(numbering: Numbering, run: Run, iteration: Size, carried: Sequence[Term]) -> NumberedBody:
+    """Number the body with these terms for the number of the pass and the carried values."""
+    m, body, loop = numbering.m, run.loop.body, run.loop
+    inputs: list[Term | None] = [None] * len(body.inputs)
+    values = iter(carried)
+    for entry in loop.entries:
+        at = entry.indices.body_input
+        if at < 0:
+            continue
+        if isinstance(entry.slot, Carried):
+            inputs[at] = next(values)
+        elif isinstance(entry.slot, Captured):
+            inputs[at] = run.operand(entry)
+        elif isinstance(entry.slot, Sliced):
+            inputs[at] = _part(numbering, entry, run.operand(entry), iteration)
+        elif isinstance(entry.slot, Iteration):
+            inputs[at] = m.table.scalar(iteration)
+        elif isinstance(entry.slot, Condition):
+            inputs[at] = m.array(True)
+    terms = numbering.graph(body, inputs)
+
+    def of(value: Value | None) -> Term:
+        assert value is not None
+        return terms[value]
+
+    condition = loop.condition
+    after = None if condition is None else of(condition.body_output)
+    if after is not None:
+        data = m.data(after)
+        if data is not None and bool(data.numpy().all()):
+            after = None
+    return NumberedBody(
+        [of(entry.body_output) for entry in run.carried],
+        [of(entry.body_output) for entry in run.stacked],
+        after,
+        list(carried),
+    )
+
+
+def _part(numbering: Numbering, entry: Entry, sequence: Term, iteration: Size) -> Term:
+    """What a pass sees of a sequence."""
+    m, slot = numbering.m, entry.slot
+    assert isinstance(slot, Sliced) and sequence.shape is not None
+    axis = slot.axis % len(sequence.shape)
+    size = sequence.shape[axis]
+    if isinstance(size, int):
+        first: Size = part_range(slot, size)[0]
+    else:
+        first = size - 1 if slot.reversed else 0
+    at = first + slot.stride * iteration
+    if slot.part is None:
+        return select(m, sequence, axis, at)
+    if slot.reversed:  # the index is that of the part's last element
+        at = at - (slot.part - 1)
+    return sliced(m, sequence, [axis], [at], [slot.part], [1])
+
+
+def open_outside(run: Run) -> frozenset[int]:
+    """The contexts that a loop's results depend on."""
+    return frozenset().union(*(term.open for term in run.operands if term is not None))
