@@ -26,6 +26,16 @@ def swapped_branches(m: Maker, one: Application) -> Term | None:
     return m.make(IF, condition.operands[0], one.operand(2), one.operand(1)) if condition.op == "Not" else None
 
 
+@rule("$if(c, $if(c, a, b), d) = $if(c, a, d), and so in the other branch", IF)
+def decided_branch(m: Maker, one: Application) -> Term | None:
+    condition, yes, no = one.operand(0), one.operand(1), one.operand(2)
+    if yes.op == IF and yes.operands[0] is condition:
+        return m.make(IF, condition, yes.operands[1], no)
+    if no.op == IF and no.operands[0] is condition:
+        return m.make(IF, condition, yes, no.operands[2])
+    return None
+
+
 @rule("$if(c, true, false) = c", IF)
 def branch_of_truth(m: Maker, one: Application) -> Term | None:
     condition, yes, no = one.operand(0), m.data(one.operand(1)), m.data(one.operand(2))

@@ -13,7 +13,7 @@ from ..types import DType
 from .layout import scalar_of
 from .maker import Application, Maker, rule, rules_of
 from .polynomials import Size, as_atom, multiplied_out, quotient, variable
-from .terms import MOST_ELEMENTS, Shape, Term
+from .terms import CONSTANT, ELEMENT, FOLLOWED, INTEGERS, MOST_ELEMENTS, Shape, Term, Typed
 
 _COMMUTATIVE = tuple(name for name, core in CORE.items() if "commutative" in core.properties)
 _VARIADIC = ("And", "Or", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min")
@@ -124,7 +124,7 @@ def _grids(m: Maker, one: Application) -> list[np.ndarray] | None:
 @rule("integer arithmetic is that of polynomials, modulo 2^n", *_ARITHMETIC)
 def integer_arithmetic(m: Maker, one: Application) -> Term | None:
     first = one.operand(0)
-    if first.dtype not in (DType.INT32, DType.INT64):
+    if first.dtype not in FOLLOWED:
         return None
     grids = _grids(m, one)
     if grids is None:
@@ -152,7 +152,7 @@ def _each(m: Maker, one: Application, dtype: DType, of: Callable[..., Size | Non
 @rule("a size divided by what divides it evenly", "Div")
 def integer_quotient(m: Maker, one: Application) -> Term | None:
     dtype = one.operand(0).dtype
-    if dtype not in (DType.INT32, DType.INT64):
+    if dtype not in FOLLOWED:
         return None
 
     def divided(a: Size, b: Size) -> Size | None:
@@ -168,7 +168,7 @@ def integer_quotient(m: Maker, one: Application) -> Term | None:
 @rule("the smaller and the larger of two integers, where it is certain which is; the larger of one and 0", "Max", "Min")
 def integer_extreme(m: Maker, one: Application) -> Term | None:
     dtype = one.operand(0).dtype
-    if dtype not in (DType.INT32, DType.INT64) or len(one.operands) != 2:
+    if dtype not in FOLLOWED or len(one.operands) != 2:
         return None
 
     def chosen(a: Size, b: Size) -> Size | None:
@@ -195,7 +195,7 @@ def _extreme(m: Maker, op: str, dtype: DType, a: Size, b: Size) -> Size:
 
 @rule("integers are compared where it is certain how they are", "Less", "Equal", "LessOrEqual")
 def integer_comparison(m: Maker, one: Application) -> Term | None:
-    if one.operand(0).dtype not in (DType.INT32, DType.INT64):
+    if one.operand(0).dtype not in FOLLOWED:
         return None
     grids = _grids(m, one)
     if grids is None:
@@ -283,28 +283,46 @@ def _narrowed(m: Maker, x: Term, to: DType) -> Term | None:
     return m.array(data.numpy().astype(to.numpy), to)
 
 
-@rule("Cast of small integers: of each of them, where it is in the range of the type", "Cast")
+@rule("Cast of small integers: to fewer bits of all that they are made of, to more of each where it is known", "Cast")
 def cast_integers(m: Maker, one: Application) -> Term | None:
+    """To fewer bits a cast takes the residue, which sums and products may be taken of before as well as after."""
     x, to = one.operand(0), one.attribute("to")
-    elements = m.table.elements(x) if x.dtype is not DType.BOOL else None
-    if elements is None or to not in (DType.INT32, DType.INT64) or x.dtype is None or x.static_shape is None:
+    elements = m.table.elements(x)
+    if elements is None or to not in FOLLOWED or x.dtype is None or x.static_shape is None:
         return None
-    found: list[Size] = []
-    for one_element in elements:
-        if isinstance(one_element, int) or m.table.is_size(one_element):
-            found.append(one_element)
-            continue
-        atom = as_atom(one_element)
-        if atom is None:
-            return None
-        if x.op != "$integers":
-            return None
-        found.append(_cast_atom(m, atom, to))
-    return m.table.integers(to, x.static_shape, found)
+    found = [_cast_element(m, element, x.dtype, to) for element in elements]
+    known = [element for element in found if element is not None]
+    if len(known) < len(found) or (x.op not in (INTEGERS, CONSTANT) and x.shape == () and known == [_cast(m, x, to)]):
+        return None
+    return m.table.integers(to, x.static_shape, known)
 
 
-def _cast_atom(m: Maker, atom: Term, to: DType) -> Size:
-    return variable(m.make("Cast", atom, saturate=1, to=to))
+def _cast_element(m: Maker, element: Size, dtype: DType, to: DType) -> Size | None:
+    if isinstance(element, int):
+        return element
+    if to.bits >= 32 and m.table.is_size(element):
+        return element
+    if to.bits <= dtype.bits:
+        total: Size = 0
+        for monomial, factor in element.monomials:
+            product: Size = factor
+            for atom in monomial:
+                product = product * _cast(m, atom, to)
+            total = total + product
+        return total
+    atom = as_atom(element)
+    return None if atom is None else _cast(m, atom, to)
+
+
+def _cast(m: Maker, atom: Term, to: DType) -> Size:
+    """An atom in another element type; a tensor's element is that of the cast tensor."""
+    if atom.op == ELEMENT and atom.operands[0] is not None:
+        whole = m.table.term("Cast", atom.operands, (("saturate", 1), ("to", to)), Typed(to, atom.operands[0].shape))
+        return variable(m.table.element(whole, atom.attribute("index")))
+    inner = atom.operands[0] if atom.op == "Cast" else None
+    if inner is not None and inner.dtype is to:
+        return variable(inner)
+    return variable(m.table.term("Cast", (atom,), (("saturate", 1), ("to", to)), Typed(to, ())))
 
 
 # floats and bools ---------------------------------------------------------------------------------

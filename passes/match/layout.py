@@ -68,9 +68,17 @@ def sliced(
 def select(m: Maker, x: Term, axis: int, index: Size) -> Term:
     """One element of an axis; a negative index that is known to be one is counted from the start."""
     assert x.shape is not None
-    if not m.table.is_negative_never(index) and m.table.is_negative_never(-1 - index):
+    if m.table.is_negative_never(-1 - index) and _may_count(m, x.shape[axis], index):
         index = x.shape[axis] + index
     return m.make(SELECT, x, m.table.scalar(index), axis=axis)
+
+
+def _may_count(m: Maker, size: Size, index: Size) -> bool:
+    """Whether a negative index may be counted from the start: `size + index` is no negative index of its own.
+
+    With -1 it would be one only where the axis has no element, and nothing can be selected.
+    """
+    return m.table.is_negative_never(size + index + 1)
 
 
 def concat(m: Maker, parts: Sequence[Term], axis: int) -> Term:
@@ -541,8 +549,11 @@ def gather_run(m: Maker, one: Application) -> Term | None:
     if elements is None or indices.rank is None or x.shape is None or not elements:
         return None
     size = x.shape[axis]
-    found = [size + index if isinstance(index, int) and index < 0 else index for index in elements]
-    if not all(map(m.table.is_negative_never, found)):
+    found = [
+        size + index if isinstance(index, int) and index < 0 and _may_count(m, size, index) else index
+        for index in elements
+    ]
+    if len(found) > 1 and not all(map(m.table.is_negative_never, found)):
         return None
     if len(found) == 1:
         picked = m.make(SELECT, x, m.table.scalar(found[0]), axis=axis)

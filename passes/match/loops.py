@@ -16,8 +16,8 @@ from ..graph import Node
 from .assumptions import number_alone, settle
 from .groups import join, new_group
 from .numbering import Numbering
-from .results import results, unrolled
-from .runs import Run, Unfollowed, begin, known_trips, new_context
+from .results import chosen, results, unrolled
+from .runs import Run, Unfollowed, begin, is_choice, known_trips, new_context
 from .terms import Term
 
 
@@ -28,6 +28,8 @@ def number_loop(numbering: Numbering, node: Node, operands: tuple[Term | None, .
         known = known_trips(run)
         if known is not None and known <= numbering.unroll:
             return unrolled(numbering, run, known)
+        if is_choice(run):
+            return chosen(numbering, run)
         return _number(numbering, run)
     except Unfollowed:
         return numbering.unlike_all(node)

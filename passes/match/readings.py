@@ -273,17 +273,22 @@ def _slice(r: Reading) -> Term | None:
         _range(r.m, x.shape[_axis(axis, len(x.shape))], start, end, step)
         for axis, start, end, step in zip(axes, starts, ends, steps, strict=True)
     ]
-    known = [row for row in rows if row is not None]
-    if len(known) < len(rows):
-        return None
-    return sliced(
+    places = [_axis(axis, len(x.shape)) for axis in axes]
+    known = [(axis, row, step) for axis, row, step in zip(places, rows, steps, strict=True) if row is not None]
+    x = sliced(
         r.m,
         x,
-        [_axis(axis, len(x.shape)) for axis in axes],
-        [start for start, _ in known],
-        [size for _, size in known],
-        steps,
+        [axis for axis, _, _ in known],
+        [start for _, (start, _), _ in known],
+        [size for _, (_, size), _ in known],
+        [step for _, _, step in known],
     )
+    others = sorted(index for index, row in enumerate(rows) if row is None)
+    if not others:
+        return x
+    listed = r.m.table.listed
+    operands = [listed([of[index] for index in others]) for of in (starts, ends, places, steps)]
+    return r.m.make("Slice", x, *operands)
 
 
 def _range(m: Maker, size: Size, start: Size, end: Size, step: int) -> tuple[Size, Size] | None:

@@ -116,6 +116,16 @@ def unrolled(numbering: Numbering, run: Run, passes: int) -> list[Term]:
     return [found[index] for index in range(len(run.node.outputs))]
 
 
+def chosen(numbering: Numbering, run: Run) -> list[Term]:
+    """The results of a loop that makes one pass, if it is entered: those of the pass, or what it began with."""
+    m = numbering.m
+    before = [one.initial for one in run.assumed]
+    after = number_body(numbering, run, 0, before).next
+    if run.entered is None:
+        return after
+    return [m.make("$if", run.entered, new, old) for new, old in zip(after, before, strict=True)]
+
+
 def _concatenated(numbering: Numbering, slot: Slot, parts: Sequence[Term]) -> Term:
     """The elements of a Stacked slot, pass by pass."""
     assert isinstance(slot, Stacked)

@@ -110,13 +110,17 @@ def begin(numbering: Numbering, node: Node, operands: tuple[Term | None, ...]) -
 
 def known_trips(run: Run) -> int | None:
     """How often a loop runs, if that is certain from its limits."""
-    entered = run.entered
-    if run.loop.condition is not None or entered is not None or not run.limits:
-        return None
     sizes = [limit for limit in run.limits if isinstance(limit, int)]
     if 0 in sizes:
         return 0
+    if run.loop.condition is not None or run.entered is not None or not run.limits:
+        return None
     return min(sizes) if len(sizes) == len(run.limits) else None
+
+
+def is_choice(run: Run) -> bool:
+    """Whether a loop makes one pass if it is entered, and hands out carried values only."""
+    return 1 in run.limits and all(isinstance(limit, int) for limit in run.limits) and not run.stacked
 
 
 def limits_of(numbering: Numbering, count: Size) -> list[Size]:

@@ -36,6 +36,9 @@ BROADCAST = "$broadcast"
 OUTPUT = "$output"
 """One of several outputs of an operator; attribute `index`."""
 
+FOLLOWED = frozenset(dtype for dtype in DType if dtype.is_integer and dtype.bits in (8, 16, 32, 64))
+"""Element types of integers that are followed one by one."""
+
 Shape = tuple[Size, ...]
 Attributes = tuple[tuple[str, Any], ...]
 
@@ -133,7 +136,7 @@ class Table:
         return found
 
     def constant(self, data: TensorData) -> Term:
-        """A constant; small ones of 32- and 64-bit integers as integers."""
+        """A constant; small ones of integers as such."""
         known = self._constants.get(id(data))
         if known is None:
             known = self._constants[id(data)] = (data, self._constant(data))
@@ -141,7 +144,7 @@ class Table:
 
     def _constant(self, data: TensorData) -> Term:
         array = data.numpy()
-        if data.dtype in (DType.INT64, DType.INT32) and array.size <= MOST_ELEMENTS:
+        if data.dtype in FOLLOWED and array.size <= MOST_ELEMENTS:
             return self.integers(data.dtype, data.shape, [int(one) for one in array.reshape(-1)])
         if data.dtype is DType.STRING:
             content: Any = tuple(str(one) for one in array.reshape(-1))
@@ -163,7 +166,7 @@ class Table:
         return self.constant(TensorData.of(array, dtype))
 
     def integers(self, dtype: DType, shape: Sequence[int], elements: Sequence[Size]) -> Term:
-        """A tensor of integers of 32 or 64 bits; another tensor where they are all of its elements, in order."""
+        """A tensor of integers; another tensor where they are all of its elements, in order."""
         shape = tuple(shape)
         elements = tuple(wrapped(one, dtype) for one in elements)
         whole = self._same_tensor(dtype, shape, elements)
@@ -207,7 +210,7 @@ class Table:
         if term.op == INTEGERS:
             return term.elements
         shape = term.static_shape
-        if term.dtype not in (DType.INT64, DType.INT32) or shape is None or math.prod(shape) > MOST_ELEMENTS:
+        if term.dtype not in FOLLOWED or shape is None or math.prod(shape) > MOST_ELEMENTS:
             return None
         if term.op == CONSTANT:
             assert term.data is not None
@@ -289,9 +292,9 @@ class Table:
 
 def wrapped(size: Size, dtype: DType) -> Size:
     """The polynomial with its factors as the element type holds them: arithmetic is modulo 2^bits."""
-    half = 1 << dtype.bits - 1
+    low, high = dtype.integer_limits
     if isinstance(size, int):
-        return (size + half) % (2 * half) - half
-    if all(-half <= factor < half for _, factor in size.monomials):
+        return (size - low) % (high - low + 1) + low
+    if all(low <= factor <= high for _, factor in size.monomials):
         return size
-    return polynomial({monomial: (factor + half) % (2 * half) - half for monomial, factor in size.monomials})
+    return polynomial({monomial: (factor - low) % (high - low + 1) + low for monomial, factor in size.monomials})
