@@ -47,7 +47,7 @@ def settle(numbering: Numbering, run: Run) -> None:
 def _weakened(numbering: Numbering, one: Assumed, became: Term, iteration: Term) -> bool:
     """Weaken what is assumed of a carried value as far as what it becomes refutes it; whether that was needed."""
     m = numbering.m
-    if became.dtype is not one.initial.dtype:
+    if became.dtype is not one.initial.dtype or became.container != one.initial.container:
         raise Unfollowed
     if one.step is not None:
         if became is advanced(m, one, variable(iteration) + 1):

@@ -22,7 +22,7 @@ import numpy as np
 from ..types import DType
 from .maker import Application, Maker, rule, rules_of
 from .polynomials import Size, quotient
-from .terms import CONSTANT, INTEGERS, Shape, Term, Typed
+from .terms import CONSTANT, INTEGERS, Contradiction, Shape, Term, Typed
 
 SLICE = "$slice"
 SELECT = "$select"
@@ -32,7 +32,7 @@ _LARGEST = 1 << 24  # elements of a constant that is moved here
 # making -------------------------------------------------------------------------------------------
 
 
-def count_of(shape: Shape) -> Size:
+def count_of(shape: Sequence[Size]) -> Size:
     total: Size = 1
     for size in shape:
         total = total * size
@@ -653,6 +653,8 @@ def types(m: Maker, one: Application) -> Typed | None:
         axis = one.attribute("axis")
         return Typed(x.dtype, (*x.shape[:axis], *(one.operand(1).shape or ()), *x.shape[axis + 1 :]))
     if one.op == "Concat" and all(part is not None and part.rank == x.rank for part in one.operands):
+        if any(part is not None and part.dtype is not x.dtype for part in one.operands):
+            raise Contradiction
         axis, total, sizes = one.attribute("axis"), 0, list(x.shape)
         for part in one.operands:
             assert part is not None and part.shape is not None

@@ -11,11 +11,24 @@ import numpy as np
 from ..core import CORE
 from ..graph import Node, Value
 from ..infer import infer_node
+from ..schema_check import problem
 from ..schemas import HUB_OPSETS, hub_version
 from ..tensor import TensorData
 from ..types import DType, TensorType, Type
 from .polynomials import Polynomial, Size, variable
-from .terms import BROADCAST, CONSTANT, INTEGERS, OUTPUT, Attributes, Shape, Table, Term, Typed
+from .terms import (
+    BROADCAST,
+    CONSTANT,
+    INTEGERS,
+    OUTPUT,
+    Attributes,
+    Contradiction,
+    Shape,
+    Table,
+    Term,
+    Typed,
+    container_type,
+)
 
 Operands = Sequence[Term | None]
 Apply = Callable[["Maker", "Application"], "Term | None"]
@@ -131,7 +144,7 @@ class Maker:
         """The outputs of an operator that has several, no rule applied."""
         whole = self.table.term(op, operands, attributes, key=count)
         found: list[Term] = []
-        types: Sequence[TensorType | None] | None = None
+        types: Sequence[Type | None] | None = None
         for index in range(count):
             made = self.table.made
             output = self.table.term(OUTPUT, (whole,), (("index", index),))
@@ -141,8 +154,9 @@ class Maker:
             found.append(output)
         return found
 
-    def _give_type(self, term: Term, found: TensorType | None) -> None:
-        if found is None:
+    def _give_type(self, term: Term, found: Type | None) -> None:
+        if not isinstance(found, TensorType):
+            term.container = container_type(found)
             return
         term.dtype = found.dtype
         if found.shape is not None:
@@ -153,17 +167,20 @@ class Maker:
 
     # types ----------------------------------------------------------------------------------------
 
-    def infer(self, op: str, operands: Operands, attributes: Attributes, count: int) -> Sequence[TensorType | None]:
+    def infer(self, op: str, operands: Operands, attributes: Attributes, count: int) -> Sequence[Type | None]:
         """The types of the outputs; sizes that aren't known are symbols of `symbol`."""
         if op.startswith("$"):
             return [None] * count
         core = CORE.get(op)
         if core is not None and "elementwise" in core.properties:
+            self._check_element_types(op, operands)
             shape = self.broadcast([operand.shape if operand is not None else None for operand in operands])
             return [TensorType(self._element_type(op, operands, attributes), self._dims(shape))]
-        found = self.infer_node(self.node(op, operands, attributes, count))
-        tensors = [one if isinstance(one, TensorType) else None for one in found]
-        return [*tensors, *[None] * (count - len(tensors))][:count]
+        node = self.node(op, operands, attributes, count)
+        if problem(node):
+            raise Contradiction
+        found = self.infer_node(node)
+        return [*found, *[None] * (count - len(found))][:count]
 
     def infer_node(self, node: Node) -> Sequence[Type | None]:
         """The types of a node's outputs as far as ONNX's inference knows them."""
@@ -171,6 +188,14 @@ class Maker:
             return infer_node(node)
         except (AssertionError, LookupError, TypeError, ValueError):  # operands that no model would have
             return [None] * len(node.outputs)
+
+    def _check_element_types(self, op: str, operands: Operands) -> None:
+        """Refuse operands of several element types where the operator wants one."""
+        if op in ("Pow", "BitShift"):
+            return
+        known = {operand.dtype for operand in operands[op == "Where" :] if operand is not None} - {None}
+        if len(known) > 1:
+            raise Contradiction
 
     def _element_type(self, op: str, operands: Operands, attributes: Attributes) -> DType | None:
         family = CORE[op].family
@@ -182,7 +207,11 @@ class Maker:
         return None if chosen is None else chosen.dtype
 
     def broadcast(self, shapes: Sequence[Shape | None]) -> Shape | None:
-        """The shape of the result of an elementwise operator."""
+        """The shape of the result of an elementwise operator; None where it isn't known.
+
+        Raises:
+            Contradiction: there is none.
+        """
         known = [shape for shape in shapes if shape is not None]
         if len(known) < len(shapes) or not known:
             return None
@@ -201,6 +230,8 @@ class Maker:
             return left
         if left == 1:
             return right
+        if isinstance(left, int) and isinstance(right, int):
+            raise Contradiction
         for size in (left, right):
             if (self.table.least(size) or 0) >= 2:  # the other is the same or 1, or there is no result
                 return size
@@ -221,8 +252,8 @@ class Maker:
             self._sizes[found] = size
         return found
 
-    def type_of(self, term: Term) -> TensorType:
-        return TensorType(term.dtype, self._dims(term.shape))
+    def type_of(self, term: Term) -> Type:
+        return term.container if term.container is not None else TensorType(term.dtype, self._dims(term.shape))
 
     def node(self, op: str, operands: Operands, attributes: Attributes, count: int = 1) -> Node:
         """A hub node of the operator on values of the operands' types, constants among them known."""

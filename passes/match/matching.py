@@ -13,7 +13,7 @@ from ..types import TensorType, Type, merge
 from .maker import Evaluate, Maker
 from .numbering import Exhausted, Numbering
 from .rules import RULES, TYPES
-from .terms import INPUT, Table, Term, Typed
+from .terms import INPUT, Table, Term, Typed, container_type
 
 _ROUNDS = 4
 _UNROLL = 16
@@ -81,11 +81,12 @@ def match(
         inputs, outputs: name in A -> name in B.
         evaluate: computes operators of constants.
     """
+    narrow = _narrower(a, b, inputs)
     table = Table()
     m = Maker(table, RULES, TYPES, evaluate) if maker is None else maker(table)
     given = _inputs(m, a, b, inputs)
     expanded: set[Key] = set()
-    found = Matching(False, {}, ({}, {}), table)
+    found = Matching(False, {}, ({}, {}), table, graphs=(a, b))
     for unroll in (0, _UNROLL):
         for _ in range(_ROUNDS):
             try:
@@ -94,6 +95,7 @@ def match(
                 found.why = "more work than a proof is worth"
                 return found
             if found.proved:
+                found.proved, found.why = not narrow, narrow
                 return found
             more = {
                 op
@@ -125,9 +127,32 @@ def _numbered(
     results_a = {value.name: terms_a[value] for value in a.outputs}
     results_b = {value.name: terms_b[value] for value in b.outputs}
     pairs = {name: (results_a.get(name), results_b.get(outputs.get(name, ""))) for name in results_a}
-    proved = bool(pairs) and all(one is not None and one is other for one, other in pairs.values())
+    bad = numbering.contradicted
+    proved = bad is None and bool(pairs) and all(one is not None and one is other for one, other in pairs.values())
     found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(expanded), graphs=(a, b))
+    found.why = "" if bad is None else f"operands of {bad} contradict each other"
     return found, (composite_a, numbering.composite)
+
+
+def _narrower(a: Graph, b: Graph, pairs: Mapping[str, str]) -> str:
+    """Which input of B is declared so that it takes less than A's does, or something else; "" if there is none."""
+    types_b = {value.name: value.type for value in b.inputs}
+    for value in a.inputs:
+        first, second = value.type, types_b.get(pairs.get(value.name, ""))
+        if not isinstance(first, TensorType) or not isinstance(second, TensorType):
+            continue
+        if first.dtype is not second.dtype:
+            return f"input {value.name!r} is of {first} in one and of {second} in the other"
+        if first.shape is None or second.shape is None:
+            if second.shape is not None:
+                return f"input {value.name!r} is declared as {first} and as {second}"
+            continue
+        same_rank = len(first.shape) == len(second.shape)
+        if not same_rank or any(
+            isinstance(new, int) and old != new for old, new in zip(first.shape, second.shape, strict=True)
+        ):
+            return f"input {value.name!r} is declared as {first} and as {second}"
+    return ""
 
 
 def _inputs(m: Maker, a: Graph, b: Graph, pairs: Mapping[str, str]) -> tuple[list[Term], list[Term]]:
@@ -157,7 +182,7 @@ def _inputs(m: Maker, a: Graph, b: Graph, pairs: Mapping[str, str]) -> tuple[lis
 
 
 def _input(m: Maker, name: str, type: Type | None) -> Term:
-    typed = Typed(None, None)
+    typed = Typed(None, None, container_type(type))
     if isinstance(type, TensorType):
         sizes = None if type.shape is None else [size if isinstance(size, int) else None for size in type.shape]
         typed = Typed(type.dtype, sizes)

@@ -10,9 +10,10 @@ from ..core import DRAWING
 from ..errors import BackedgeError
 from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
+from ..schema_check import problem
 from .maker import Maker
 from .readings import read
-from .terms import Term, Typed
+from .terms import Contradiction, Term, Typed
 
 Expansion = Callable[[Node], "Graph | None"]
 """A hub graph of what an operator is made of, whose inputs are the node's that are there; None: it stays as it is."""
@@ -31,6 +32,7 @@ class Numbering:
         unroll: loops that certainly run no more often than this are written out.
         budget: nodes that may still be numbered, those of loops' bodies each time.
         groups: of loops that run alike, see `loops`.
+        contradicted: a node whose operands don't go together; what stands in a graph with one isn't known.
     """
 
     m: Maker
@@ -39,6 +41,7 @@ class Numbering:
     budget: int = 200_000
     groups: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
     contexts: int = 0
+    contradicted: Node | None = None
     _expanded: dict[Any, Graph | None] = field(default_factory=dict[Any, "Graph | None"])
     _regions: dict[Any, list[Term]] = field(default_factory=dict[Any, list[Term]])
 
@@ -78,12 +81,20 @@ class Numbering:
         if node.regions:
             key = (node, operands)
             if key not in self._regions:
-                self._regions[key] = self._with_regions(node, operands)
+                try:
+                    self._regions[key] = self._with_regions(node, operands)
+                except Contradiction:
+                    self.contradicted = node
+                    self._regions[key] = self.unlike_all(node)
             return self._regions[key]
         if node.op in DRAWING or _draws(node, operands, self.m):
             return self.unlike_all(node)
-        made = self._expand(node, operands)
-        return read(self.m, node, operands) if made is None else made
+        try:
+            made = self._expand(node, operands)
+            return read(self.m, node, operands) if made is None else made
+        except Contradiction:
+            self.contradicted = node
+            return self.unlike_all(node)
 
     def unlike_all(self, node: Node) -> list[Term]:
         """Terms that are equal to no others: of what draws, or isn't followed."""
@@ -147,12 +158,14 @@ class Numbering:
             else:
                 twin.inputs.append(Value(f"x{index}", self.m.type_of(term), data=self.m.data(term)))
         twin.outputs = [Value(value.name, None, twin, index) for index, value in enumerate(node.outputs)]
+        if problem(twin):
+            raise Contradiction
         inferred = self.m.infer_node(twin)
         for value, found in zip(twin.outputs, inferred, strict=False):
             value.type = found
         try:
             return self.expansion(twin)
-        except BackedgeError:
+        except (BackedgeError, AssertionError, LookupError, TypeError, ValueError):  # or operands that no model has
             return None
 
 

@@ -16,7 +16,7 @@ from ..types import DType
 from .layout import concat, count_of, expand, reshape, select, sliced, transpose
 from .maker import Attributes, Maker
 from .polynomials import Size, quotient
-from .terms import Term
+from .terms import Contradiction, Term
 
 
 @dataclass(slots=True)
@@ -48,7 +48,9 @@ def _reads(*operators: str) -> Callable[[Read], Read]:
 
 
 def _axis(axis: int, rank: int) -> int:
-    return axis + rank if axis < 0 else axis
+    if not -rank <= axis < rank:
+        raise Contradiction
+    return axis % rank
 
 
 @_reads("Identity")
@@ -121,6 +123,9 @@ def _reshape(r: Reading) -> Term | None:
         else:
             return None
     if None not in found:
+        total = count_of([size for size in found if size is not None])
+        if x.shape is not None and isinstance(total - count_of(x.shape), int) and total != count_of(x.shape):
+            raise Contradiction
         return reshape(r.m, x, [size for size in found if size is not None])
     if x.shape is None:
         return None
@@ -142,7 +147,7 @@ def _rest(shape: Sequence[Size], others: Sequence[Size]) -> Size | None:
         if size in left:
             left.remove(size)
             right.remove(size)
-    return quotient(count_of(tuple(left)), count_of(tuple(right)))
+    return quotient(count_of(left), count_of(right))
 
 
 @_reads("Flatten")
@@ -150,7 +155,8 @@ def _flatten(r: Reading) -> Term | None:
     x = r.operand(0)
     if x is None or x.shape is None:
         return None
-    axis = _axis(r.attributes.int("axis", 1), len(x.shape))
+    axis = r.attributes.int("axis", 1)
+    axis = axis if axis == len(x.shape) else _axis(axis, len(x.shape))
     return reshape(r.m, x, (count_of(x.shape[:axis]), count_of(x.shape[axis:])))
 
 
@@ -193,7 +199,9 @@ def _transpose(r: Reading) -> Term | None:
     if x is None or x.rank is None:
         return None
     perm = r.attributes.ints("perm", list(range(x.rank))[::-1])
-    return transpose(r.m, x, [_axis(axis, x.rank) for axis in perm]) if len(perm) == x.rank else None
+    if sorted(axis % max(1, x.rank) for axis in perm) != list(range(x.rank)):
+        raise Contradiction
+    return transpose(r.m, x, [_axis(axis, x.rank) for axis in perm])
 
 
 @_reads("Expand")
@@ -221,6 +229,8 @@ def _concat(r: Reading) -> Term | None:
     rank = next((part.rank for part in parts if part.rank is not None), None)
     if rank is None:
         return None
+    if any(part.rank not in (None, rank) for part in parts):
+        raise Contradiction
     return concat(r.m, parts, _axis(r.attributes.int("axis"), rank))
 
 
@@ -269,6 +279,8 @@ def _slice(r: Reading) -> Term | None:
     steps = _ints(r.sizes(4)) if r.operand(4) is not None else [1] * len(starts)
     if axes is None or steps is None:
         return None
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise Contradiction
     rows = [
         _range(r.m, x.shape[_axis(axis, len(x.shape))], start, end, step)
         for axis, start, end, step in zip(axes, starts, ends, steps, strict=True)

@@ -33,7 +33,9 @@ def results(
         shape = None
         if of.kept is not None and of.initial.shape is not None:
             shape = [size if kept else None for size, kept in zip(of.initial.shape, of.kept, strict=True)]
-        term = m.table.term(FINAL, (), (("class", at), ("group", group.index)), Typed(of.initial.dtype, shape))
+        term = m.table.term(
+            FINAL, (), (("class", at), ("group", group.index)), Typed(of.initial.dtype, shape, of.initial.container)
+        )
         found[entry.indices.result] = close(term, open_)
     for entry, element in zip(run.stacked, body.elements, strict=True):
         found[entry.indices.result] = _stacked(numbering, group, entry.slot, element, open_)

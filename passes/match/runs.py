@@ -180,7 +180,7 @@ def seen_value(numbering: Numbering, context: int, one: Assumed, iteration: Size
         shape = None
         if one.kept is not None and one.initial.shape is not None:
             shape = [size if kept else None for size, kept in zip(one.initial.shape, one.kept, strict=True)]
-        return _variable(numbering, context, which, Typed(one.initial.dtype, shape))
+        return _variable(numbering, context, which, Typed(one.initial.dtype, shape, one.initial.container))
     return advanced(m, one, iteration)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import TensorData
-from ..types import DType
+from ..types import DType, OptionalType, SequenceType, TensorType, Type
 from .polynomials import Polynomial, Size, as_atom, at_least, polynomial, substituted, variable
 
 CONSTANT = "$constant"
@@ -55,13 +55,14 @@ class Term:
         operands: None where an optional one is left out.
         dtype: None where it isn't known, or the value is no tensor.
         shape: None where the rank isn't known; a size that isn't is a `$size` of the term.
+        container: the type of a value that is no tensor; nothing is said of sizes in it.
         elements: of `$integers`, in C order.
         data: of `$constant`.
         number: counts terms in the order in which they were made.
         open: the loop contexts whose variables the term depends on.
     """
 
-    __slots__ = ("attributes", "data", "dtype", "elements", "number", "op", "open", "operands", "shape")
+    __slots__ = ("attributes", "container", "data", "dtype", "elements", "number", "op", "open", "operands", "shape")
 
     def __init__(self, op: str, attributes: Attributes, operands: tuple[Term | None, ...], number: int) -> None:
         self.op = op
@@ -70,6 +71,7 @@ class Term:
         self.number = number
         self.dtype: DType | None = None
         self.shape: Shape | None = None
+        self.container: Type | None = None
         self.elements: tuple[Size, ...] = ()
         self.data: TensorData | None = None
         self.open: frozenset[int] = frozenset()
@@ -92,12 +94,17 @@ class Term:
         return f"t{self.number}"
 
 
+class Contradiction(Exception):
+    """Operands that no valid model has: an axis that isn't there, sizes that don't go together."""
+
+
 @dataclass(frozen=True, slots=True)
 class Typed:
     """The type of a term; a size that isn't known is None."""
 
     dtype: DType | None
     shape: Sequence[Size | None] | None
+    container: Type | None = None
 
 
 class Table:
@@ -131,7 +138,7 @@ class Table:
             if contexts:
                 found.open = contexts[0] if len(contexts) == 1 else frozenset().union(*contexts)
             if typed is not None:
-                found.dtype = typed.dtype
+                found.dtype, found.container = typed.dtype, typed.container
                 found.shape = None if typed.shape is None else self.open_shape(found, typed.shape)
         return found
 
@@ -149,9 +156,7 @@ class Table:
         if data.dtype is DType.STRING:
             content: Any = tuple(str(one) for one in array.reshape(-1))
         else:
-            content = (
-                hashlib.blake2b(np.ascontiguousarray(array).data, digest_size=16).hexdigest() if array.size else ""
-            )
+            content = _digest(array)
         term = self.term(
             CONSTANT,
             (),
@@ -290,6 +295,11 @@ class Table:
         return self.is_negative_never(large - small)
 
 
+def _digest(array: np.ndarray[Any, Any]) -> str:
+    """Of the bytes of an array; ml_dtypes' arrays have no buffer of their own type."""
+    return hashlib.blake2b(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, digest_size=16).hexdigest()
+
+
 def wrapped(size: Size, dtype: DType) -> Size:
     """The polynomial with its factors as the element type holds them: arithmetic is modulo 2^bits."""
     low, high = dtype.integer_limits
@@ -298,3 +308,12 @@ def wrapped(size: Size, dtype: DType) -> Size:
     if all(low <= factor <= high for _, factor in size.monomials):
         return size
     return polynomial({monomial: (factor - low) % (high - low + 1) + low for monomial, factor in size.monomials})
+
+
+def container_type(type: Type | None) -> Type | None:
+    """The type of a sequence or optional value without the sizes that it declares; None for others."""
+    if isinstance(type, SequenceType | OptionalType):
+        inner = type.element
+        bare = TensorType(inner.dtype, None) if isinstance(inner, TensorType) else container_type(inner)
+        return SequenceType(bare) if isinstance(type, SequenceType) else OptionalType(bare)
+    return None

@@ -105,10 +105,10 @@ def sources(group: str, folder: Path) -> Iterator[tuple[str, Path]]:
         for case in cases(GENERATED):
             yield case.name, case.path
     elif group == "wheels":
-        from real.models import MODELS  # pyright: ignore
+        from real.models import MODELS
 
         for model in MODELS:
-            yield model.name, model.path
+            yield model.name, model.fetch()
     else:
         for path in sorted((Path(__file__).parents[2] / "samples").glob("*.onnx")):
             yield path.stem, path
