@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..core import is_core
@@ -11,7 +11,7 @@ from ..graph import Graph, Node, Value
 from ..rewrite import Key
 from ..types import TensorType, Type, merge
 from .maker import Evaluate, Maker
-from .numbering import Exhausted, Numbering
+from .numbering import Exhausted, Expansion, Numbering
 from .rules import RULES, TYPES
 from .terms import INPUT, Table, Term, Typed, container_type
 
@@ -29,6 +29,7 @@ class Matching:
         terms: of the values of both graphs, regions aside.
         table: where the terms stand.
         expanded: operators that were replaced by what they are made of.
+        lemmas: the operators that the proof takes for what a converter writes for them, and that.
         why: what stopped the proof before it was tried to the end; "" if nothing did.
     """
 
@@ -38,6 +39,7 @@ class Matching:
     table: Table
     expanded: set[Key] = field(default_factory=set[Key])
     why: str = ""
+    lemmas: list[tuple[Node, Graph]] = field(default_factory=list[tuple[Node, Graph]])
     graphs: tuple[Graph, Graph] | None = None
 
     def frontier(self) -> tuple[list[str], list[str]]:
@@ -56,15 +58,30 @@ class Matching:
 
 @dataclass
 class _Watched(Numbering):
-    """Numbering that notes which terms stand for operators that could be expanded."""
+    """Numbering that notes which terms stand for which operators."""
 
-    composite: dict[Key, set[Term]] = field(default_factory=dict[Key, "set[Term]"])
+    found: dict[Key, set[Term]] = field(default_factory=dict[Key, "set[Term]"])
 
     def node(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
         terms = super().node(node, operands)
-        if not node.regions and not is_core(node.op):
-            self.composite.setdefault(node.op, set()).update(terms)
+        if not node.regions:
+            self.found.setdefault(node.op, set()).update(terms)
         return terms
+
+
+@dataclass
+class _Means:
+    """What a try may make use of.
+
+    Attributes:
+        expanded: operators that are replaced by what they are made of.
+        lowered: operators of A that are replaced by what a converter makes of them.
+        unroll: see `Numbering`.
+    """
+
+    expanded: set[Key]
+    lowered: set[Key]
+    unroll: int = 0
 
 
 def match(
@@ -73,6 +90,7 @@ def match(
     inputs: Mapping[str, str],
     outputs: Mapping[str, str],
     evaluate: Evaluate,
+    lowering: Expansion | None = None,
     maker: Callable[[Table], Maker] | None = None,
 ) -> Matching:
     """Number two hub graphs together, with more and more means as long as outputs differ.
@@ -80,32 +98,42 @@ def match(
     Args:
         inputs, outputs: name in A -> name in B.
         evaluate: computes operators of constants.
+        lowering: what a converter writes for one operator alone, which is to be checked apart; see `Matching.lemmas`.
+        maker: makes the terms (tests).
     """
     narrow = _narrower(a, b, inputs)
     table = Table()
     m = Maker(table, RULES, TYPES, evaluate) if maker is None else maker(table)
     given = _inputs(m, a, b, inputs)
-    expanded: set[Key] = set()
     found = Matching(False, {}, ({}, {}), table, graphs=(a, b))
-    for unroll in (0, _UNROLL):
+    for means, lowers in _tries(lowering is not None):
         for _ in range(_ROUNDS):
             try:
-                found, composite = _numbered(m, a, b, given, outputs, expanded, unroll)
+                found, apart = _numbered(m, a, b, given, outputs, means, lowering)
             except Exhausted:
                 found.why = "more work than a proof is worth"
                 return found
             if found.proved:
                 found.proved, found.why = not narrow, narrow
                 return found
-            more = {
-                op
-                for op in composite[0].keys() | composite[1].keys()
-                if composite[0].get(op, set()) != composite[1].get(op, set())
-            } - expanded
+            known = means.lowered if lowers else means.expanded
+            more = {op for op in apart if lowers or not is_core(op)} - known
             if not more:
                 break
-            expanded |= more
+            known |= more
     return found
+
+
+def _tries(lowering: bool) -> Iterator[tuple[_Means, bool]]:
+    """What to try, one after the other, and whether operators at which graphs part are lowered, else expanded."""
+    expanded: set[Key] = set()
+    yield _Means(expanded, set()), False
+    yield _Means(expanded, set(), _UNROLL), False
+    if lowering:
+        lowered: set[Key] = set()
+        yield _Means(set(), lowered), True
+        yield _Means(set(), lowered), False
+        yield _Means(set(), lowered, _UNROLL), False
 
 
 def _numbered(
@@ -114,24 +142,32 @@ def _numbered(
     b: Graph,
     given: tuple[list[Term], list[Term]],
     outputs: Mapping[str, str],
-    expanded: set[Key],
-    unroll: int,
-) -> tuple[Matching, tuple[dict[Key, set[Term]], dict[Key, set[Term]]]]:
-    def expansion(node: Node) -> Graph | None:
-        return decomposition(node, []) if node.op in expanded else None
+    means: _Means,
+    lowering: Expansion | None,
+) -> tuple[Matching, set[Key]]:
+    """A try, and the operators that stand for other terms in A than in B."""
 
-    numbering = _Watched(m, expansion, unroll)
+    def expansion(node: Node) -> Graph | None:
+        return decomposition(node, []) if node.op in means.expanded else None
+
+    def lowered(node: Node) -> Graph | None:
+        return lowering(node) if lowering is not None and node.op in means.lowered else None
+
+    numbering = _Watched(m, expansion, lowered, means.unroll)
     terms_a = numbering.graph(a, given[0])
-    composite_a, numbering.composite = numbering.composite, {}
+    found_a, numbering.found = numbering.found, {}
+    numbering.lowering = lambda node: None
     terms_b = numbering.graph(b, given[1])
     results_a = {value.name: terms_a[value] for value in a.outputs}
     results_b = {value.name: terms_b[value] for value in b.outputs}
     pairs = {name: (results_a.get(name), results_b.get(outputs.get(name, ""))) for name in results_a}
     bad = numbering.contradicted
     proved = bad is None and bool(pairs) and all(one is not None and one is other for one, other in pairs.values())
-    found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(expanded), graphs=(a, b))
+    found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(means.expanded), graphs=(a, b))
+    found.lemmas = list(numbering.lemmas.values())
     found.why = "" if bad is None else f"operands of {bad} contradict each other"
-    return found, (composite_a, numbering.composite)
+    found_b = numbering.found
+    return found, {op for op in found_a.keys() | found_b.keys() if found_a.get(op, set()) != found_b.get(op, set())}
 
 
 def _narrower(a: Graph, b: Graph, pairs: Mapping[str, str]) -> str:

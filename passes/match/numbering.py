@@ -12,7 +12,7 @@ from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
 from ..schema_check import problem
 from .maker import Maker
-from .readings import read
+from .readings import attributes_of, read
 from .terms import Contradiction, Term, Typed
 
 Expansion = Callable[[Node], "Graph | None"]
@@ -28,7 +28,9 @@ class Numbering:
     """Numbers graphs in one table.
 
     Attributes:
-        expansion: what stands for an operator.
+        expansion: what stands for an operator, as it is defined.
+        lowering: what a converter writes for an operator, which isn't the same for certain; None where nothing is said.
+        lemmas: the operators for which that was taken, by what they depend on: the node, and what was written for it.
         unroll: loops that certainly run no more often than this are written out.
         budget: nodes that may still be numbered, those of loops' bodies each time.
         groups: of loops that run alike, see `loops`.
@@ -37,12 +39,15 @@ class Numbering:
 
     m: Maker
     expansion: Expansion = lambda node: None
+    lowering: Expansion = lambda node: None
     unroll: int = 0
     budget: int = 200_000
     groups: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
     contexts: int = 0
     contradicted: Node | None = None
-    _expanded: dict[Any, Graph | None] = field(default_factory=dict[Any, "Graph | None"])
+    lemmas: dict[Any, tuple[Node, Graph]] = field(default_factory=dict[Any, tuple[Node, Graph]])
+    _lowered: bool = False
+    _expanded: dict[Any, tuple[Node, Graph | None]] = field(default_factory=dict[Any, "tuple[Node, Graph | None]"])
     _regions: dict[Any, list[Term]] = field(default_factory=dict[Any, list[Term]])
 
     def graph(self, graph: Graph, inputs: Sequence[Term | None]) -> dict[Value, Term]:
@@ -124,32 +129,36 @@ class Numbering:
         return [self.m.make("$if", condition, yes, no) for yes, no in zip(*branches, strict=True)]
 
     def _expand(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term] | None:
+        """The terms of what stands for an operator; None where it stands for itself."""
+        for lowered, way in ((True, self.lowering), (False, self.expansion)):
+            if lowered and self._lowered:
+                continue
+            key = (lowered, self._signature(node, operands))
+            if key not in self._expanded:
+                self._expanded[key] = self._expansion(node, operands, way)
+            twin, graph = self._expanded[key]
+            if graph is None:
+                continue
+            if lowered:
+                self.lemmas[key] = (twin, graph)
+            before, self._lowered = self._lowered, self._lowered or lowered
+            terms = self.graph(graph, [term for term in operands if term is not None])
+            self._lowered = before
+            results = iter([terms[value] for value in graph.outputs])
+            unlike = self.unlike_all(node)
+            pairs = zip(node.outputs, unlike, strict=True)
+            return [next(results, other) if value.name else other for value, other in pairs]
+        return None
+
+    def _signature(self, node: Node, operands: tuple[Term | None, ...]) -> Any:
+        """All that what stands for an operator depends on."""
         m = self.m
         types = tuple(None if term is None else m.type_of(term) for term in operands)
         constants = tuple(term if term is not None and m.data(term) is not None else None for term in operands)
-        from .readings import attributes_of
+        wanted = tuple(bool(value.name) for value in node.outputs)
+        return node.op, node.version, attributes_of(node), types, constants, wanted
 
-        key = (
-            node.op,
-            node.version,
-            attributes_of(node),
-            types,
-            constants,
-            tuple(bool(value.name) for value in node.outputs),
-        )
-        if key not in self._expanded:
-            self._expanded[key] = self._expansion(node, operands)
-        graph = self._expanded[key]
-        if graph is None:
-            return None
-        terms = self.graph(graph, [term for term in operands if term is not None])
-        results = iter([terms[value] for value in graph.outputs])
-        unlike = self.unlike_all(node)
-        return [
-            next(results, other) if value.name else other for value, other in zip(node.outputs, unlike, strict=True)
-        ]
-
-    def _expansion(self, node: Node, operands: tuple[Term | None, ...]) -> Graph | None:
+    def _expansion(self, node: Node, operands: tuple[Term | None, ...], way: Expansion) -> tuple[Node, Graph | None]:
         twin = Node(node.domain, node.op_type, node.version, node.name)
         twin.attributes = node.attributes
         for index, term in enumerate(operands):
@@ -157,16 +166,17 @@ class Numbering:
                 twin.inputs.append(None)
             else:
                 twin.inputs.append(Value(f"x{index}", self.m.type_of(term), data=self.m.data(term)))
-        twin.outputs = [Value(value.name, None, twin, index) for index, value in enumerate(node.outputs)]
+        twin.outputs = [
+            Value(value.name and f"y{index}", None, twin, index) for index, value in enumerate(node.outputs)
+        ]
         if problem(twin):
             raise Contradiction
-        inferred = self.m.infer_node(twin)
-        for value, found in zip(twin.outputs, inferred, strict=False):
+        for value, found in zip(twin.outputs, self.m.infer_node(twin), strict=False):
             value.type = found
         try:
-            return self.expansion(twin)
+            return twin, way(twin)
         except (BackedgeError, AssertionError, LookupError, TypeError, ValueError):  # or operands that no model has
-            return None
+            return twin, None
 
 
 def _draws(node: Node, operands: Sequence[Term | None], m: Maker) -> bool:

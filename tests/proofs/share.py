@@ -14,17 +14,19 @@ import multiprocessing
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import onnx
-from backedge.convert.files import load, save, to_hub
+from backedge.convert.files import load, save, to_dialect, to_hub
 from backedge.convert.folding import computed_arrays
+from backedge.convert.format import FORMATS
 from backedge.passes.errors import BackedgeError
-from backedge.passes.graph import Graph
+from backedge.passes.graph import Graph, Node, Value
 from backedge.passes.match.matching import Matching, match
+from backedge.passes.schemas import HUB_OPSETS
 
 SUFFIXES = {"ir": ".xml", "hlo": ".hlo"}
 
@@ -58,11 +60,50 @@ def converted(source: Path, target: str, folder: Path) -> Path:
     return path
 
 
-def matched(a: Graph, b: Graph) -> Matching:
+def alone(node: Node) -> Graph:
+    """A graph of one operator, whose inputs are its own that are there; constants among them known."""
+    graph = Graph("hub", node.op_type)
+    twins = {value: graph.add_input(f"{value.name}", value.type) for value in node.inputs if value is not None}
+    for value, twin in twins.items():
+        if value.data is not None:
+            graph.inputs.remove(twin)
+            twin.data = value.data
+            graph.constants.append(twin)
+    made = graph.add_node(
+        node.op_type,
+        [None if value is None else twins[value] for value in node.inputs],
+        [(value.name, value.type) for value in node.outputs],
+        node.attributes,
+        domain=node.domain,
+        version=node.version,
+    )
+    graph.outputs = [value for value in made.outputs if value.name]
+    graph.opsets = dict(HUB_OPSETS)
+    return graph
+
+
+def lowering_to(target: str) -> Callable[[Node], Graph]:
+    kind = target.partition("-")[0]
+    found = FORMATS["onnx" if kind.isdigit() else {"ir": "openvino", "hlo": "hlo"}[kind]]
+
+    def lowered(node: Node) -> Graph:
+        graph = to_hub(to_dialect(alone(node), found, int(kind) if kind.isdigit() else None))
+        inputs = {value.name: value for value in graph.inputs}
+        wanted: list[Value] = []
+        for value in node.inputs:
+            if value is not None:
+                wanted.append(inputs.get(value.name) or Value(value.name, value.type))
+        graph.inputs = wanted
+        return graph
+
+    return lowered
+
+
+def matched(a: Graph, b: Graph, target: str = "") -> Matching:
     """Two hub graphs, inputs and outputs in the order in which they stand."""
     inputs = {one.name: other.name for one, other in zip(a.inputs, b.inputs, strict=False)}
     outputs = {one.name: other.name for one, other in zip(a.outputs, b.outputs, strict=False)}
-    return match(a, b, inputs, outputs, computed_arrays)
+    return match(a, b, inputs, outputs, computed_arrays, lowering_to(target) if target else None)
 
 
 def judged(source: tuple[str, Path], targets: list[str]) -> list[Outcome]:
@@ -81,12 +122,12 @@ def judged(source: tuple[str, Path], targets: list[str]) -> list[Outcome]:
                 continue
             began = time.process_time()
             try:
-                result = matched(a, b)
+                result = matched(a, b, target)
             except Exception as error:
                 found.append(Outcome(name, target, f"failed: {type(error).__name__}: {error}"))
                 continue
-            verdict = "proved" if result.proved else "open"
-            stops = ([], []) if result.proved else result.frontier()
+            verdict = "open" if not result.proved else "lemmas" if result.lemmas else "proved"
+            stops = (sorted({node.op_type for node, _ in result.lemmas}), []) if result.proved else result.frontier()
             found.append(Outcome(name, target, verdict, time.process_time() - began, stops))
     return found
 
@@ -131,12 +172,11 @@ def main() -> None:
     for target in targets:
         of = [one for one in found if one.target == target]
         count = Counter(one.verdict.split(":")[0] for one in of)
-        right = count["proved"] + count["open"] + count["failed"]
-        times = sorted(one.seconds for one in of if one.verdict in ("proved", "open"))
+        proved = count["proved"] + count["lemmas"]
+        right = proved + count["open"] + count["failed"]
+        times = sorted(one.seconds for one in of if one.verdict in ("proved", "lemmas", "open"))
         middle = f"median {1e3 * times[len(times) // 2]:.1f} ms, most {1e3 * times[-1]:.0f} ms" if times else ""
-        print(
-            f"{target}: {count['proved']} of {right} proved ({100 * count['proved'] / max(1, right):.0f} %), {dict(count)}, {middle}"
-        )
+        print(f"{target}: {proved} of {right} proved ({100 * proved / max(1, right):.0f} %), {dict(count)}, {middle}")
         stops = Counter(stop for one in of for stop in {*one.stops[0], *(f"B {name}" for name in one.stops[1])})
         print("    stops:", ", ".join(f"{name} {number}" for name, number in stops.most_common(24)))
         for one in of:
