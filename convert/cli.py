@@ -26,6 +26,7 @@ from .cli_options import (
     OpsetNumber,
     Request,
     json_option,
+    proof_option,
     shape_option,
     timeout_option,
     writable,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 def cli() -> None:
     """Carry models with control flow between formats, and check by running both that nothing changed.
 
-    Exit codes: 0 equal (or done), 1 different (nothing is written), 2 bad usage or a file that can't be read,
+    Exit codes: 0 proved or equal (or done), 1 different (nothing is written), 2 bad usage or a file that can't be read,
     3 not expressible in the target, 4 unconfirmed or incomparable (convert has written), 70 a fault of backedge.
     """
 
@@ -98,6 +99,7 @@ def cli() -> None:
     show_default=True,
     help="Check the result on so many designed inputs; 0: don't.",
 )
+@proof_option
 @timeout_option
 @json_option
 def convert(
@@ -113,6 +115,7 @@ def convert(
     passes: Sequence[str],
     only_ops: str | None,
     trials: int,
+    proof: bool,
     timeout: float,
     json_file: str | None,
 ) -> int:
@@ -135,6 +138,7 @@ def convert(
             only_ops=only_ops,
             verify=trials,
             timeout=timeout,
+            proof=proof,
         )
     code = report.exit_code
     if json_file is not None:
@@ -183,6 +187,7 @@ def _print_conversion(report: ConversionReport) -> None:
 @click.option("--rtol", type=Number(zero=True), help="Relative tolerance. Default: by element type.")
 @click.option("--atol", type=Number(zero=True), help="Absolute tolerance. Default: by element type.")
 @shape_option
+@proof_option
 @timeout_option
 @json_option
 @click.option(
@@ -201,6 +206,7 @@ def verify(
     rtol: float | None,
     atol: float | None,
     shapes: Sequence[tuple[str, tuple[int, ...]]],
+    proof: bool,
     timeout: float,
     json_file: str | None,
     html_file: Path | None,
@@ -221,6 +227,7 @@ def verify(
             inputs=batches,
             shapes=dict(shapes),
             timeout=timeout,
+            proof=proof,
         )
     code = OF_VERDICT[report.verdict]
     if json_file is not None:

@@ -95,6 +95,12 @@ json_option = click.option(
     is_eager=True,  # so that bad usage is told there, too
     help="Write the report, or why there is none, as JSON; - for stdout.",
 )
+proof_option = click.option(
+    "--proof/--no-proof",
+    default=True,
+    show_default=True,
+    help="Match the files first: what is proved equal, bit for bit, needs few inputs.",
+)
 shape_option = click.option("--shape", "shapes", type=Shape(), multiple=True, help="Static shape of an input.")
 timeout_option = click.option(
     "--timeout",

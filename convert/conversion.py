@@ -67,8 +67,8 @@ class ConversionReport:
         return "unverified" if self.verification is None else self.verification.verdict
 
     def __bool__(self) -> bool:
-        """Whether the verdict is "equal"."""
-        return self.verdict == "equal"
+        """Whether the verdict is "proved" or "equal"."""
+        return self.verdict in ("proved", "equal")
 
     @property
     def exit_code(self) -> int:
@@ -112,6 +112,7 @@ def convert(
     passes: Sequence[UserPass] = (),
     verify: int = TRIALS,
     timeout: float = TIMEOUT,
+    proof: bool = True,
 ) -> ConversionReport:
     """Convert a file, and check the result by running both.
 
@@ -131,6 +132,7 @@ def convert(
             (`passes.operator_profiles.profiles()`), or the lines of a list. Without `opset` the nearest that it reads.
         verify: sets of designed inputs for the check; 0 turns it off.
         timeout: seconds a runtime may take for one set of inputs.
+        proof: match the files first; what is proved needs few inputs.
 
     Raises:
         InvalidModel: the source can't be read, or the target can't be written.
@@ -185,6 +187,7 @@ def convert(
                     timeout=timeout,
                     formats=(from_format, to_format),
                     names=(str(source), str(target)),
+                    proof=proof,
                 )
             except InvalidModel:
                 report.refusal = _unreadable(draft, to_format)

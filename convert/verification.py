@@ -7,7 +7,7 @@ import math
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from ..runtime.compare.input_roles import random_operators, signature_of
 from ..runtime.compare.inputs import design
 from ..runtime.compare.iterations import stackings
 from ..runtime.compare.matching import match_names
-from ..runtime.compare.record import Report
+from ..runtime.compare.record import Report, SideRun, Trial
 from ..runtime.compare.rounding import BUDGET, Rounding
 from ..runtime.compare.runnables import Runnable, on_file
 from ..runtime.compare.sides import Side
@@ -37,6 +37,8 @@ from .budget import TIMEOUT, TRIALS
 from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
+from .proof import TRIALS as PROVED_TRIALS
+from .proof import Proof, prove
 
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
@@ -151,10 +153,12 @@ def verify(
     timeout: float = TIMEOUT,
     formats: tuple[str | None, str | None] = (None, None),
     names: tuple[str, str] | None = None,
+    proof: bool = True,
 ) -> Report:
     """Whether two files compute the same.
 
-    Each side runs on the executor and in its own runtime, in a process with a time limit.
+    First the files are matched: where that proves all outputs equal, `proof.TRIALS` sets of inputs are run all the same.
+    Otherwise, each side runs on the executor and in its own runtime, in a process with a time limit.
 
     Args:
         a, b: the original and what is held against it.
@@ -164,9 +168,11 @@ def verify(
         shapes: static shapes of inputs of `a`, where the file leaves them open.
         timeout: seconds a runtime may take for one set of inputs.
         names: what the report calls the two.
+        proof: match the files first; not with inputs or tolerances of one's own, which ask for numbers.
 
     Returns:
-        A report, true if it says "equal"; `report.verdict` is "equal", "unconfirmed", "different" or "incomparable".
+        A report, true if it says "proved" or "equal"; `report.verdict` is one of these, "unconfirmed", "different" or
+        "incomparable".
 
     Raises:
         InvalidModel: a file can't be read, or is nothing that inputs can be designed for.
@@ -202,24 +208,64 @@ def verify(
             report = compare_sides(side_a, side_b, [Designed(dict(one)) for one in inputs], rtol, atol, rounding)
             report.reasons += notes
             return report
-        runs = [
-            executor_on(path, format, limit, coverage=True)
-            for path, format, limit in zip(paths, formats, limits, strict=True)
-        ]
         signature = _signature(known, hub_b, hub_a is not None)
         built_in = side_a.optional.intersection(
             match_names(list(side_a.inputs or ()), list(side_b.inputs or ())).missing
         )
         signature = replace(signature, inputs=[one for one in signature.inputs if one.name not in built_in])
+        proved: Proof | None = None
+        if proof and rtol is None and atol is None and hub_a is not None and hub_b is not None:
+            proved = prove(known, hub_b)
+        if proved is not None and proved.holds:
+            few = list(design(signature, min(trials, PROVED_TRIALS), seed))
+            report = compare_sides(side_a, side_b, few, None, None, rounding)
+            report.proof = proved.to_json()
+            if report.verdict == "equal":
+                report.verdict = "proved"
+                report.reasons = [_proved(report), *report.reasons[1:], *notes]
+                return report
+            rounding = _rounding(paths, formats, hub_a, hub_b)
+        runs = [
+            executor_on(path, format, limit, coverage=True)
+            for path, format, limit in zip(paths, formats, limits, strict=True)
+        ]
         sample = sampling_on(paths, formats)
         found = explore((side_a, side_b), (runs[0], runs[1]), (hub_a, hub_b), signature, trials, seed, sample)
         report = compare_sides(side_a, side_b, found.trials, rtol, atol, rounding, asked=trials)
         report.coverage = found.coverage
+        report.proof = None if proved is None else proved.to_json()
         report.reasons += notes
+        if proved is not None:
+            report.reasons.append(_matched(proved))
         if found.endless:
             report.reasons.append(f"{found.endless} more designed inputs were left out: {shown[0]} doesn't end on them")
         report.reasons += unreached(found.coverage)
         return report
+
+
+def _proved(report: Report) -> str:
+    own = [sorted({run.runnable for trial in report.trials for run in side(trial) if run.own}) for side in _SIDES]
+    who = " and ".join(dict.fromkeys(", ".join(names) for names in own if names))
+    return (
+        f"every output is proved equal, bit for bit, as both files are read here; {who} agree with that on "
+        f"{report.counts['equal']} inputs"
+    )
+
+
+def _matched(proved: Proof) -> str:
+    """What matching says of files that it doesn't prove equal, or that something else speaks against."""
+    if proved.holds:
+        return "as both files are read here every output is proved equal, so that a difference is one of their runtimes"
+    outputs = sum(proved.outputs.values())
+    where = ", ".join(dict.fromkeys(proved.stops[1] or proved.stops[0]))
+    stops = f"; the proof stops at {where}" if where else ""
+    return (
+        f"{outputs} of {len(proved.outputs)} outputs and {proved.matched} of {proved.of} operators are proved equal"
+        f"{stops}"
+    )
+
+
+_SIDES: tuple[Callable[[Trial], list[SideRun]], ...] = (lambda trial: trial.a, lambda trial: trial.b)
 
 
 def start_runtimes(paths: tuple[Path, Path], formats: tuple[str | None, str | None]) -> None:

@@ -2,7 +2,7 @@
 
 | code | `verify` | `convert` |
 |---|---|---|
-| 0 | equal | equal, or written unchecked (`--verify 0`) |
+| 0 | proved, equal | proved, equal, or written unchecked (`--verify 0`) |
 | 1 | different | different: nothing is written |
 | 2 | bad usage, a file that can't be read, inputs that can't be run | the same: nothing is written |
 | 3 | - | the target can't express it: nothing is written |
@@ -30,6 +30,7 @@ class ExitCode(enum.IntEnum):
 
 
 OF_VERDICT: Mapping[str, ExitCode] = {
+    "proved": ExitCode.OK,
     "equal": ExitCode.OK,
     "unverified": ExitCode.OK,
     "different": ExitCode.DIFFERENT,

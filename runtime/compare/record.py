@@ -3,7 +3,8 @@
 JSON schema of `Report.to_json()` (version 1; fields are only ever added):
 
     {"schema": 1,
-     "verdict": "equal" | "unconfirmed" | "different" | "incomparable",
+     "verdict": "proved" | "equal" | "unconfirmed" | "different" | "incomparable",
+     "proof": proof | null,                     what matching found, null where it wasn't tried
      "reasons": [text, ...],                    why, most important first
      "a": name, "b": name,                      the two models
      "tolerance": {"rtol": number | null, "atol": number | null},      null: each element type's own
@@ -21,6 +22,8 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
      "trials": [{"number": n, "status": status, "evidence": 0 | 1 | 2, "failed": bool, "units": number | null,
                  "inputs": {name: text},
                  "a": [run, ...], "b": [run, ...]}, ...]}
+    proof      {"holds": bool, "outputs": {name: bool}, "lemmas": [operator], "matched": n, "of": n,
+                "stops": {"a": [operator], "b": [operator]}, "why": text}      see `convert.proof.Proof`
     matching   {"by": "name" | "position", "pairs": {name in A: name in B}, "missing": [name], "extra": [name]}
     finding    {"trial": n, "a": runnable, "b": runnable, "difference": difference, "profile": [number, ...],
                 "text": text}                      text: how it stands to rounding
@@ -53,8 +56,9 @@ rounding moves A's own outputs as far as the sides lie apart, or there was no ti
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
-Verdict = Literal["equal", "unconfirmed", "different", "incomparable"]
-"""equal: on every side a runtime that isn't ours answered, and nothing differs beyond rounding. unconfirmed: nothing
+Verdict = Literal["proved", "equal", "unconfirmed", "different", "incomparable"]
+"""proved: every output is certain to be equal, bit for bit, as we read the files, and runtimes that aren't ours agree on
+a few inputs. equal: on every side a runtime that isn't ours answered, and nothing differs beyond rounding. unconfirmed: nothing
 differs, but a side was read by our own executor only, or too few trials could be compared. different. incomparable:
 nothing could be compared."""
 
@@ -126,13 +130,14 @@ class Disagreement:
 
 @dataclass(slots=True)
 class Report:
-    """The result of comparing side `a` with side `b`; true if the verdict is "equal".
+    """The result of comparing side `a` with side `b`; true if the verdict is "proved" or "equal".
 
     Attributes:
         reasons: why the verdict is what it is, most important first.
         asked: sets of inputs that were asked for; fewer may have been had, and more may have been added to them.
         interface: in what the declared inputs and outputs differ.
         parted: trials on which one runtime gives both files the same, and other than A's own runtime gives A.
+        proof: what matching the files found, see `convert.proof`; None where it wasn't tried.
         coverage: "a" and "b" -> what the trials reached in each model, see `coverage.summary`; empty if nobody looked.
     """
 
@@ -151,9 +156,10 @@ class Report:
     interface: list[InterfaceDifference] = field(default_factory=list)
     parted: int = 0
     coverage: dict[str, Any] = field(default_factory=dict)
+    proof: dict[str, Any] | None = None
 
     def __bool__(self) -> bool:
-        return self.verdict == "equal"
+        return self.verdict in ("proved", "equal")
 
     @property
     def confirmed(self) -> int:
@@ -181,6 +187,7 @@ class Report:
             {
                 "schema": 1,
                 "verdict": self.verdict,
+                "proof": self.proof,
                 "reasons": self.reasons,
                 "a": self.a,
                 "b": self.b,

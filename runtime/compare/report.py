@@ -19,7 +19,7 @@ from rich.text import Text
 from .chart import chart
 from .record import Finding, Report, SideRun, Status, Trial
 
-_COLOURS = {"equal": "green", "unconfirmed": "yellow", "different": "red", "incomparable": "yellow"}
+_COLOURS = {"proved": "green", "equal": "green", "unconfirmed": "yellow", "different": "red", "incomparable": "yellow"}
 _STATUSES: dict[Status, tuple[str, str]] = {
     "equal": ("agree", "green"),
     "different": ("differ", "red"),

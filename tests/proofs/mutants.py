@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import onnx
 from backedge.convert.files import load, to_hub
+from backedge.convert.proof import matched
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
 from backedge.runtime.compare.input_roles import signature_of
@@ -36,7 +37,7 @@ from trust import programs
 from trust.faults import KINDS, Kind, graphs, mutate
 from trust.random_models import make
 
-from .share import matched, sources
+from .share import sources
 
 _ = programs.__doc__  # importing it fills the table of kinds
 

@@ -14,19 +14,18 @@ import multiprocessing
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import onnx
-from backedge.convert.files import load, save, to_dialect, to_hub
-from backedge.convert.folding import computed_arrays
+from backedge.convert.files import load, save, to_hub
 from backedge.convert.format import FORMATS
+from backedge.convert.proof import matched
 from backedge.passes.errors import BackedgeError
-from backedge.passes.graph import Graph, Node, Value
-from backedge.passes.match.matching import Matching, match
-from backedge.passes.schemas import HUB_OPSETS
+from backedge.passes.graph import Graph
+from backedge.passes.match.matching import Matching
 
 SUFFIXES = {"ir": ".xml", "hlo": ".hlo"}
 
@@ -60,50 +59,11 @@ def converted(source: Path, target: str, folder: Path) -> Path:
     return path
 
 
-def alone(node: Node) -> Graph:
-    """A graph of one operator, whose inputs are its own that are there; constants among them known."""
-    graph = Graph("hub", node.op_type)
-    twins = {value: graph.add_input(f"{value.name}", value.type) for value in node.inputs if value is not None}
-    for value, twin in twins.items():
-        if value.data is not None:
-            graph.inputs.remove(twin)
-            twin.data = value.data
-            graph.constants.append(twin)
-    made = graph.add_node(
-        node.op_type,
-        [None if value is None else twins[value] for value in node.inputs],
-        [(value.name, value.type) for value in node.outputs],
-        node.attributes,
-        domain=node.domain,
-        version=node.version,
-    )
-    graph.outputs = [value for value in made.outputs if value.name]
-    graph.opsets = dict(HUB_OPSETS)
-    return graph
-
-
-def lowering_to(target: str) -> Callable[[Node], Graph]:
+def judging(a: Graph, b: Graph, target: str) -> Matching:
+    """Two hub graphs matched, operators taken for what a target makes of them where that is needed."""
     kind = target.partition("-")[0]
-    found = FORMATS["onnx" if kind.isdigit() else {"ir": "openvino", "hlo": "hlo"}[kind]]
-
-    def lowered(node: Node) -> Graph:
-        graph = to_hub(to_dialect(alone(node), found, int(kind) if kind.isdigit() else None))
-        inputs = {value.name: value for value in graph.inputs}
-        wanted: list[Value] = []
-        for value in node.inputs:
-            if value is not None:
-                wanted.append(inputs.get(value.name) or Value(value.name, value.type))
-        graph.inputs = wanted
-        return graph
-
-    return lowered
-
-
-def matched(a: Graph, b: Graph, target: str = "") -> Matching:
-    """Two hub graphs, inputs and outputs in the order in which they stand."""
-    inputs = {one.name: other.name for one, other in zip(a.inputs, b.inputs, strict=False)}
-    outputs = {one.name: other.name for one, other in zip(a.outputs, b.outputs, strict=False)}
-    return match(a, b, inputs, outputs, computed_arrays, lowering_to(target) if target else None)
+    format = FORMATS["onnx" if kind.isdigit() else {"ir": "openvino", "hlo": "hlo"}[kind]]
+    return matched(a, b, format, int(kind) if kind.isdigit() else None)
 
 
 def judged(source: tuple[str, Path], targets: list[str]) -> list[Outcome]:
@@ -122,7 +82,7 @@ def judged(source: tuple[str, Path], targets: list[str]) -> list[Outcome]:
                 continue
             began = time.process_time()
             try:
-                result = matched(a, b, target)
+                result = judging(a, b, target)
             except Exception as error:
                 found.append(Outcome(name, target, f"failed: {type(error).__name__}: {error}"))
                 continue
