@@ -32,7 +32,9 @@ def settle(numbering: Numbering, run: Run) -> None:
             seen_value(numbering, context, one, variable(iteration), (one.class_of, one.kept, one.initial.number))
             for one in run.assumed
         ]
+        before = numbering.contradicted
         body = number_body(numbering, run, variable(iteration), seen)
+        numbering.contradicted = before  # what is assumed may be what is wrong
         changed = False
         for one, became in zip(run.assumed, body.next, strict=True):
             changed |= _weakened(numbering, one, became, iteration)
@@ -48,7 +50,10 @@ def _weakened(numbering: Numbering, one: Assumed, became: Term, iteration: Term)
     """Weaken what is assumed of a carried value as far as what it becomes refutes it; whether that was needed."""
     m = numbering.m
     if became.dtype is not one.initial.dtype or became.container != one.initial.container:
-        raise Unfollowed
+        if one.kept is None and one.step is None:
+            raise Unfollowed
+        one.step = one.kept = None  # the body makes no sense of what was assumed
+        return True
     if one.step is not None:
         if became is advanced(m, one, variable(iteration) + 1):
             return False

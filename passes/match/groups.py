@@ -182,7 +182,9 @@ def _refine(
                 seen_value(numbering, context, one, iteration, None if at is None else (items[at].class_of,))
                 for one, at in zip(member.assumed, places, strict=True)
             ]
+            before = numbering.contradicted
             body = number_body(numbering, member, iteration, seen)
+            numbering.contradicted = before
             for at, term in zip(places, body.next, strict=True):
                 if at is not None:
                     became.setdefault(at, term)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..core import is_core
 from ..decompose.library import decomposition
@@ -15,7 +16,7 @@ from .numbering import Exhausted, Expansion, Numbering
 from .rules import RULES, TYPES
 from .terms import INPUT, Table, Term, Typed, container_type
 
-_ROUNDS = 4
+_ROUNDS = 16
 _UNROLL = 16
 
 
@@ -57,15 +58,36 @@ class Matching:
 
 
 @dataclass
-class _Watched(Numbering):
-    """Numbering that notes which terms stand for which operators."""
+class _Seen:
+    """What was numbered of one graph: all terms, and each operator with its operands and results."""
 
-    found: dict[Key, set[Term]] = field(default_factory=dict[Key, "set[Term]"])
+    terms: set[Term | None] = field(default_factory=lambda: {None})
+    nodes: set[tuple[Key, tuple[Term | None, ...], tuple[Term, ...]]] = field(default_factory=set[Any])
+
+    def parts(self, other: _Seen) -> set[Key]:
+        """The operators whose operands the other graph has, too, but not their results."""
+        return {
+            op
+            for op, operands, results in self.nodes
+            if not other.terms.issuperset(results) and other.terms.issuperset(operands)
+        }
+
+    def lacks(self, other: _Seen) -> set[Key]:
+        """The operators with results that the other graph hasn't."""
+        return {op for op, _, results in self.nodes if not other.terms.issuperset(results)}
+
+
+@dataclass
+class _Watched(Numbering):
+    """Numbering that notes which terms stand for which operators, bodies included."""
+
+    seen: _Seen = field(default_factory=_Seen)
 
     def node(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
         terms = super().node(node, operands)
+        self.seen.terms.update(operands, terms)
         if not node.regions:
-            self.found.setdefault(node.op, set()).update(terms)
+            self.seen.nodes.add((node.op, operands, tuple(terms)))
         return terms
 
 
@@ -117,10 +139,10 @@ def match(
                 found.proved, found.why = not narrow, narrow
                 return found
             known = means.lowered if lowers else means.expanded
-            more = {op for op in apart if lowers or not is_core(op)} - known
-            if not more:
+            more = [{op for op in some if lowers or not is_core(op)} - known for some in apart]
+            if not any(more):
                 break
-            known |= more
+            known |= more[0] or more[1]
     return found
 
 
@@ -144,8 +166,8 @@ def _numbered(
     outputs: Mapping[str, str],
     means: _Means,
     lowering: Expansion | None,
-) -> tuple[Matching, set[Key]]:
-    """A try, and the operators that stand for other terms in A than in B."""
+) -> tuple[Matching, tuple[set[Key], set[Key]]]:
+    """A try, and the operators at which the graphs part; all whose results one of them lacks."""
 
     def expansion(node: Node) -> Graph | None:
         return decomposition(node, []) if node.op in means.expanded else None
@@ -155,7 +177,7 @@ def _numbered(
 
     numbering = _Watched(m, expansion, lowered, means.unroll)
     terms_a = numbering.graph(a, given[0])
-    found_a, numbering.found = numbering.found, {}
+    seen_a, numbering.seen = numbering.seen, _Seen()
     numbering.lowering = lambda node: None
     terms_b = numbering.graph(b, given[1])
     results_a = {value.name: terms_a[value] for value in a.outputs}
@@ -166,8 +188,8 @@ def _numbered(
     found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(means.expanded), graphs=(a, b))
     found.lemmas = list(numbering.lemmas.values())
     found.why = "" if bad is None else f"operands of {bad} contradict each other"
-    found_b = numbering.found
-    return found, {op for op in found_a.keys() | found_b.keys() if found_a.get(op, set()) != found_b.get(op, set())}
+    seen_b = numbering.seen
+    return found, (seen_a.parts(seen_b) | seen_b.parts(seen_a), seen_a.lacks(seen_b) | seen_b.lacks(seen_a))
 
 
 def _narrower(a: Graph, b: Graph, pairs: Mapping[str, str]) -> str:

@@ -342,6 +342,33 @@ def _clamped(m: Maker, at: Size, size: Size, lowest: Size, highest: Size) -> Siz
     return at if m.table.is_at_most(at, highest) and m.table.is_at_most(lowest, at) else None
 
 
+@_reads("Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool")
+def _window(r: Reading) -> Sequence[Term] | None:
+    """With every default of the windows written out."""
+    x, weights = r.operand(0), r.operand(1)
+    kernel = r.attributes.get("kernel_shape")
+    if kernel is None and weights is not None and weights.static_shape is not None:
+        kernel = weights.static_shape[2:]
+    if x is None or kernel is None:
+        return None
+    axes = len(kernel)
+    known = dict(attributes_of(r.node))
+    known["kernel_shape"] = tuple(kernel)
+    known.setdefault("strides", (1,) * axes)
+    known.setdefault("dilations", (1,) * axes)
+    if known.get("auto_pad") == "VALID":
+        known["auto_pad"] = "NOTSET"
+        known.pop("pads", None)
+    if known.get("auto_pad", "NOTSET") == "NOTSET":
+        known.setdefault("pads", (0,) * (2 * axes))
+    if r.node.op_type == "ConvTranspose":
+        known.setdefault("output_padding", (0,) * axes)
+    attributes = tuple(sorted(known.items()))
+    if len(r.node.outputs) == 1:
+        return [r.m.apply(r.node.op_type, r.operands, attributes)]
+    return r.m.outputs(r.node.op_type, r.operands, attributes, len(r.node.outputs))
+
+
 _REDUCTIONS = (
     "ReduceSum",
     "ReduceProd",

@@ -12,7 +12,7 @@ from ..types import DType
 from .layout import select, sliced
 from .numbering import Numbering
 from .polynomials import Size, as_atom, quotient
-from .terms import PASS, VARIABLE, Term, Typed
+from .terms import PASS, VARIABLE, Contradiction, Term, Typed
 
 _ENDLESS = 1 << 62
 """A trip count from which on it says that there is none."""
@@ -135,6 +135,8 @@ def limits_of(numbering: Numbering, count: Size) -> list[Size]:
 def _parts(slot: Sliced, sequence: Term) -> Size:
     """How many parts a sequence has."""
     assert sequence.shape is not None
+    if not -len(sequence.shape) <= slot.axis < len(sequence.shape):
+        raise Contradiction
     size = sequence.shape[slot.axis]
     if isinstance(size, int):
         return part_range(slot, size)[1]
