@@ -16,7 +16,7 @@ from .folding import computed_arrays
 from .format import Format
 
 TRIALS = 3
-"""Sets of inputs on which what is proved is run all the same: the proof rests on our readers, the runtimes on theirs."""
+"""Sets of inputs on which what is proved is run all the same: the proof rests on our readers, runtimes on theirs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,8 +157,8 @@ def verify(
 ) -> Report:
     """Whether two files compute the same.
 
-    First the files are matched: where that proves all outputs equal, `proof.TRIALS` sets of inputs are run all the same.
-    Otherwise, each side runs on the executor and in its own runtime, in a process with a time limit.
+    First the files are matched: where that proves all outputs equal, `proof.TRIALS` sets of inputs are run all the
+    same. Each side runs on the executor and in its own runtime, in a process with a time limit.
 
     Args:
         a, b: the original and what is held against it.

@@ -1,4 +1,4 @@
-"""`$if(c, a, b)`: the value that a branch gives. A branch that isn't taken isn't computed, but has no effects either."""
+"""`$if(c, a, b)`: the value that a branch gives. One that isn't taken isn't computed, but has no effects either."""
 
 from __future__ import annotations
 

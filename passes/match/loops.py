@@ -1,13 +1,13 @@
 """Loops as terms: carried values by induction over the passes, and which loops are one.
 
-What holds before the first pass and, if it holds before a pass, holds after it, holds before every pass. Such properties
-are assumed as strong as they can be, all at once, and weakened where numbering the body refutes them, until nothing is
-refuted: a carried value never changes; it is `initial + step * pass`; it has the shape it began with; two of them are
-always equal. Values whose assumption stands together after a round are justified by it together.
+What holds before the first pass and, if it holds before a pass, holds after it, holds before every pass. Such
+properties are assumed as strong as they can be, all at once, and weakened where numbering the body refutes them, until
+nothing is refuted: a carried value never changes; it is `initial + step * pass`; it has the shape it began with; two of
+them are always equal. What stands together after a round is justified together.
 
 Loops that run equally often form a group, in which carried values of all of them are compared: those that begin equally
 are assumed to be one until bodies tell them apart (Moore's refinement over the slots of all loops of the group). A
-carried value's class in its group is its number; the term of a stacked value is that of its element in terms of classes.
+carried value's class in its group is its number; the term of a stacked value is that of its element by classes.
 """
 
 from __future__ import annotations

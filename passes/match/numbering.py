@@ -12,7 +12,8 @@ from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
 from ..schema_check import problem
 from .maker import Maker
-from .readings import attributes_of, read
+from .reading import attributes_of
+from .readings import read
 from .terms import Contradiction, Term, Typed
 
 Expansion = Callable[[Node], "Graph | None"]

@@ -1,7 +1,7 @@
 """Integers with open sizes: polynomials with integer coefficients over integer scalars that aren't known.
 
-A polynomial that is constant is a plain `int`; `Size` is either. Equal polynomials are equal numbers, in the integers as
-in the residues modulo 2^n, since addition and multiplication commute with taking residues.
+A polynomial that is constant is a plain `int`; `Size` is either. Equal polynomials are equal numbers, in the integers
+as in the residues modulo 2^n, since addition and multiplication commute with taking residues.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Monomial = tuple[Any, ...]
 
 
 class Polynomial:
-    """A sum of integer multiples of products of atoms, not constant. Build with `polynomial`, `variable` and operators."""
+    """A sum of integer multiples of products of atoms, not constant; see `polynomial` and `variable`."""
 
     __slots__ = ("_hash", "monomials")
 
@@ -117,7 +117,7 @@ def multiplied_out(left: Size, right: Size) -> bool:
 
 
 def quotient(size: Size, divisor: Size) -> Size | None:
-    """`size / divisor` where it divides evenly whatever the atoms are, and the divisor is a single product; else None."""
+    """`size / divisor` where it divides evenly whatever the atoms are, and the divisor is one product; else None."""
     (monomial, factor), *more = list(_monomials(divisor))
     if more or not factor:
         return None

@@ -1,4 +1,4 @@
-"""One loop on its operands: what bounds its passes, and its body numbered under assumptions about the carried values."""
+"""One loop on its operands: what bounds its passes, and its body numbered under assumptions on carried values."""
 
 from __future__ import annotations
 

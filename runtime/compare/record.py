@@ -57,10 +57,10 @@ rounding moves A's own outputs as far as the sides lie apart, or there was no ti
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 Verdict = Literal["proved", "equal", "unconfirmed", "different", "incomparable"]
-"""proved: every output is certain to be equal, bit for bit, as we read the files, and runtimes that aren't ours agree on
-a few inputs. equal: on every side a runtime that isn't ours answered, and nothing differs beyond rounding. unconfirmed: nothing
-differs, but a side was read by our own executor only, or too few trials could be compared. different. incomparable:
-nothing could be compared."""
+"""proved: every output is certain to be equal, bit for bit, as we read the files, and runtimes that aren't ours agree
+on a few inputs. equal: on every side a runtime that isn't ours answered, and nothing differs beyond rounding.
+unconfirmed: nothing differs, but a side was read by our own executor only, or too few trials could be compared.
+different. incomparable: nothing could be compared."""
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ CANCELLED = """(float[512] x) => (float y) <float k = {1000}> {
 def test_rounding_is_no_contradiction(tmp_path):
     path = tmp_path / "m.onnx"
     onnx.save(parser.parse_model(f'<ir_version: 10, opset_import: ["" : 18]> g {CANCELLED}'), path)
-    report = verify(path, path, trials=4)
+    report = verify(path, path, trials=4, proof=False)
     assert report.verdict == "equal" and not report.disagreements
     by_tolerance = verify(path, path, trials=4, rtol=1e-5, atol=1e-6)
     assert {one.side for one in by_tolerance.disagreements} == {"a", "b"}

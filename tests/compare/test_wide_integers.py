@@ -37,5 +37,5 @@ def test_a_runtime_that_cuts_integers_off_is_not_held_against_the_file(tmp_path)
     source = tmp_path / "a.onnx"
     text = "(int64[4,5] x, int64 k) => (int64[4,5] y) { y = Trilu(x, k) }"
     onnx.save(parser.parse_model(f'<ir_version: 10, opset_import: ["" : 14]> g {text}'), source)
-    report = convert(source, tmp_path / "b.xml", verify=64)
+    report = convert(source, tmp_path / "b.xml", verify=64, proof=False)
     assert report.verdict == "equal"

@@ -3,8 +3,9 @@
 python -m proofs.share [catalogue|cases|wheels|samples] [--to 21,13,9,ir,ir-back,hlo-back] [--every N] [--match TEXT]
                        [--show] [--jobs N]      (from the folder tests)
 
-A model is converted without being run, what was written is read again, and both are matched. `ir-back` is to IR and from
-there to ONNX again. The last lines count which operators the proofs stop at.
+A model is converted without being run, what was written is read again, and both are matched. `ir-back` is to IR and
+from there to ONNX again. Counted as proved are proofs modulo lemmas, too; the second lines count which operators proofs
+stop at, and which are lemmas.
 """
 
 from __future__ import annotations
