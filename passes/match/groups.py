@@ -62,6 +62,7 @@ def new_group(numbering: Numbering, run: Run, key: Any) -> tuple[Group, list[int
     passes = _passes(numbering, run, context if body.condition is not None else None)
     group = Group(context, passes, iteration, classes, body.condition)
     group.runs.append((run, found))
+    _keep(numbering, run, body)
     return group, found, body
 
 
@@ -127,6 +128,8 @@ def join(numbering: Numbering, group: Group, run: Run) -> tuple[list[int | None]
     items += own.values()
     begun = {(item.initial, item.kept) for item in own.values()}
     alike = {at for at, one in enumerate(group.classes) if (one.initial, one.kept) in begun}
+    for number, item in enumerate(own.values()):  # which stay apart where nothing of the group can be one of them
+        item.class_of = item.class_of if alike else number
     if alike:
         _refine(numbering, [member for member in group.runs if alike.intersection(member[1])], run, items)
     place = {item.class_of: item.at for item in items if item.at is not None}
@@ -150,17 +153,25 @@ def join(numbering: Numbering, group: Group, run: Run) -> tuple[list[int | None]
     body = number_body(numbering, run, iteration, seen)
     if body.condition is not group.condition:
         return None
-    for at, became in zip(classes, body.next, strict=True):
-        if at is not None and at < len(group.classes) and group.classes[at].next is not became:
-            return None
-    added = {
-        at: Class(one.initial, one.kept, value, became)
-        for one, at, value, became in zip(run.assumed, classes, seen, body.next, strict=True)
-        if at is not None and at >= len(group.classes)
-    }
+    added: dict[int, Class] = {}
+    for one, at, value, became in zip(run.assumed, classes, seen, body.next, strict=True):
+        if at is None:
+            continue
+        if at >= len(group.classes):
+            added.setdefault(at, Class(one.initial, one.kept, value, became))
+        known = added[at] if at in added else group.classes[at]
+        if known.next is not became or known.initial is not one.initial or known.kept != one.kept:
+            return None  # the classes are no induction
     group.classes += [added[at] for at in sorted(added)]
     group.runs.append((run, classes))
+    _keep(numbering, run, body)
     return classes, body
+
+
+def _keep(numbering: Numbering, run: Run, body: NumberedBody) -> None:
+    """Remember the terms of an outermost loop's body: of inner ones they may rest on assumptions about outer ones."""
+    if not numbering.depth:
+        numbering.bodies[run.node] = body.terms
 
 
 def _refine(

@@ -142,7 +142,7 @@ class Maker:
 
     def outputs(self, op: str, operands: Operands, attributes: Attributes, count: int) -> list[Term]:
         """The outputs of an operator that has several, no rule applied."""
-        whole = self.table.term(op, operands, attributes, key=count)
+        whole = self.table.term(op, operands, attributes, key=count if op == "Split" else "several")
         found: list[Term] = []
         types: Sequence[Type | None] | None = None
         for index in range(count):

@@ -31,6 +31,7 @@ class Matching:
         table: where the terms stand.
         expanded: operators that were replaced by what they are made of.
         lemmas: the operators that the proof takes for what a converter writes for them, and that.
+        bodies: of outermost loops of both graphs, terms of the values in them.
         why: what stopped the proof before it was tried to the end; "" if nothing did.
     """
 
@@ -40,6 +41,7 @@ class Matching:
     table: Table
     expanded: set[Key] = field(default_factory=set[Key])
     why: str = ""
+    bodies: dict[Node, dict[Value, Term]] = field(default_factory=dict[Node, "dict[Value, Term]"])
     lemmas: list[tuple[Node, Graph]] = field(default_factory=list[tuple[Node, Graph]])
     graphs: tuple[Graph, Graph] | None = None
 
@@ -186,6 +188,7 @@ def _numbered(
     bad = numbering.contradicted
     proved = bad is None and bool(pairs) and all(one is not None and one is other for one, other in pairs.values())
     found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(means.expanded), graphs=(a, b))
+    found.bodies = numbering.bodies
     found.lemmas = list(numbering.lemmas.values())
     found.why = "" if bad is None else f"operands of {bad} contradict each other"
     seen_b = numbering.seen

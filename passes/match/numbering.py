@@ -35,6 +35,8 @@ class Numbering:
         unroll: loops that certainly run no more often than this are written out.
         budget: nodes that may still be numbered, those of loops' bodies each time.
         groups: of loops that run alike, see `loops`.
+        bodies: terms of the values in bodies of outermost loops, in terms of the group's variables.
+        depth: bodies around the one that is being numbered.
         contradicted: a node whose operands don't go together; what stands in a graph with one isn't known.
     """
 
@@ -47,6 +49,8 @@ class Numbering:
     contexts: int = 0
     contradicted: Node | None = None
     lemmas: dict[Any, tuple[Node, Graph]] = field(default_factory=dict[Any, tuple[Node, Graph]])
+    bodies: dict[Node, dict[Value, Term]] = field(default_factory=dict[Node, "dict[Value, Term]"])
+    depth: int = 0
     _lowered: bool = False
     _expanded: dict[Any, tuple[Node, Graph | None]] = field(default_factory=dict[Any, "tuple[Node, Graph | None]"])
     _regions: dict[Any, list[Term]] = field(default_factory=dict[Any, list[Term]])

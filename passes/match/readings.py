@@ -9,10 +9,11 @@ import numpy as np
 
 from ..attributes import NodeAttributes
 from ..graph import Node
+from ..schemas import schema
 from ..tensor import TensorData
 from . import readings_layout, readings_parts
 from .layout import reshape
-from .maker import Maker
+from .maker import Attributes, Maker, Operands
 from .reading import Read, Reading, attributes_of, axis_of, ints_of, readings_of, reads
 from .terms import Term
 
@@ -74,9 +75,7 @@ def _window(r: Reading) -> Sequence[Term] | None:
     if r.node.op_type == "ConvTranspose":
         known.setdefault("output_padding", (0,) * axes)
     attributes = tuple(sorted(known.items()))
-    if len(r.node.outputs) == 1:
-        return [r.m.apply(r.node.op_type, r.operands, attributes)]
-    return r.m.outputs(r.node.op_type, r.operands, attributes, len(r.node.outputs))
+    return applied(r.m, r.node, r.node.op_type, r.operands, attributes)
 
 
 _REDUCTIONS = (
@@ -132,7 +131,12 @@ def read(m: Maker, node: Node, operands: Sequence[Term | None]) -> list[Term]:
 def opaque(m: Maker, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
     """The operator itself, its attributes in order and complete."""
     op = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-    attributes = attributes_of(node)
-    if len(node.outputs) == 1:
+    return applied(m, node, op, operands, attributes_of(node))
+
+
+def applied(m: Maker, node: Node, op: str, operands: Operands, attributes: Attributes) -> list[Term]:
+    """The terms of an operator's outputs; how many of them a node asks for makes no difference to any."""
+    known = schema(node.domain, node.op_type, node.version)
+    if len(node.outputs) == 1 and (known is None or known.max_output == 1):
         return [m.apply(op, operands, attributes)]
     return m.outputs(op, operands, attributes, len(node.outputs))

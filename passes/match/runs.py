@@ -55,6 +55,7 @@ class NumberedBody:
     elements: list[Term]
     condition: Term | None
     seen: list[Term]
+    terms: dict[Value, Term]
 
 
 @dataclass(slots=True)
@@ -217,7 +218,9 @@ def number_body(numbering: Numbering, run: Run, iteration: Size, carried: Sequen
             inputs[at] = m.table.scalar(iteration)
         elif isinstance(entry.slot, Condition):
             inputs[at] = m.array(True)
+    numbering.depth += 1
     terms = numbering.graph(body, inputs)
+    numbering.depth -= 1
 
     def of(value: Value | None) -> Term:
         assert value is not None
@@ -234,6 +237,7 @@ def number_body(numbering: Numbering, run: Run, iteration: Size, carried: Sequen
         [of(entry.body_output) for entry in run.stacked],
         after,
         list(carried),
+        terms,
     )
 
 

@@ -193,7 +193,7 @@ CASES: dict[str, Case] = {
         ["verify", "relu.onnx", "twice.onnx"],
         70,
         "TypeError: two lines",
-        setup=_FAULT.format("verification", "explore"),
+        setup=_FAULT.format("verification", "prove"),
     ),
     "run": Case(["run", "relu.onnx", "--inputs", "x.npz", "--output", "y.npz"], 0, None, ["y.npz"]),
     "run: inputs that it can't take": Case(["run", "other.onnx", "--inputs", "x.npz"], 2, "'s'"),
