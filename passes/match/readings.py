@@ -15,7 +15,7 @@ from . import readings_layout, readings_parts
 from .layout import reshape
 from .maker import Attributes, Maker, Operands
 from .reading import Read, Reading, attributes_of, axis_of, ints_of, readings_of, reads
-from .terms import Term
+from .terms import Contradiction, Term
 
 
 @reads("Identity")
@@ -105,6 +105,8 @@ def _reduction(r: Reading) -> Term | None:
     gone = sorted({axis_of(axis, len(x.shape)) for axis in axes})
     if not gone:
         return None
+    if len(gone) < len(axes):
+        raise Contradiction
     made = r.m.make(r.node.op_type, x, r.m.table.listed(gone), keepdims=0, noop_with_empty_axes=0)
     if not r.attributes.flag("keepdims"):
         return made

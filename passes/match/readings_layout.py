@@ -101,6 +101,8 @@ def _squeeze(r: Reading) -> Term | None:
         if axes is None:
             return None
     gone = {axis_of(axis, len(x.shape)) for axis in axes}
+    if len(gone) < len(axes):
+        raise Contradiction
     return reshape(r.m, x, [size for axis, size in enumerate(x.shape) if axis not in gone])
 
 
@@ -111,6 +113,8 @@ def _unsqueeze(r: Reading) -> Term | None:
         return None
     rank = len(x.shape) + len(axes)
     new = {axis_of(axis, rank) for axis in axes}
+    if len(new) < len(axes):
+        raise Contradiction
     sizes = iter(x.shape)
     return reshape(r.m, x, [1 if axis in new else next(sizes) for axis in range(rank)])
 

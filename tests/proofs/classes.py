@@ -81,7 +81,10 @@ def compared(found: Matching, runs: tuple[Recorded, Recorded]) -> Counter[str]:
             count["pairs"] += 1
             if not term.open:  # the same in every pass
                 longest = max(len(known), len(values))
-                known, values = known + known[:1] * (longest - len(known)), values + values[:1] * (longest - len(values))
+                known, values = (
+                    known + known[:1] * (longest - len(known)),
+                    values + values[:1] * (longest - len(values)),
+                )
             if len(known) != len(values):
                 count["run differently often"] += 1
             elif all(map(same, known, values)):

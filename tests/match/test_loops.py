@@ -1,0 +1,172 @@
+"""Pairs of models with loops: what is proved equal, and what must not be. Those that aren't equal differ when they are run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from backedge.convert.files import load, to_hub
+from backedge.convert.proof import matched
+from backedge.passes.graph import Graph
+from backedge.runtime.executor import Executor
+
+HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
+LOOP = """(int64 m, float[2] x, float[2] k) => (float[2] y, float[n, 2] all) {{
+    y, all = Loop (m, , x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2, float[2] s) {{
+        c2 = Identity (c)  {} }}> }}"""
+TWO = """(int64 m, float[2] x, float[2] k) => (float[2] y, float[2] z) {{
+    {} = Loop (m, , {}) <body = b (int64 i, bool c, float[2] a, float[2] d) => (bool c2, float[2] a2, float[2] d2) {{
+        c2 = Identity (c)  {} }}> }}"""
+NESTED = """(int64 m, float[2] x, float[2] k) => (float[2] y) {{
+    y = Loop (m, , x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2) {{
+        c2 = Identity (c)
+        a2 = Loop (m, , a) <body = e (int64 j, bool f, float[2] d) => (bool f2, float[2] d2) {{
+            f2 = Identity (f)  {} }}> }}> }}"""
+STOP = """(int64 m, float[2] x, float[2] k) => (float[2] y) {{
+    y = Loop (m, , x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2) {{
+        a2 = Add (a, k)  s = ReduceSum <keepdims = 0> (a2)  t = Constant <value_float = {}> ()  c2 = {} }}> }}"""
+BRANCH = """(int64 m, float[2] x, float[2] k) => (float[2] y) {{
+    y = Loop (m, , x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2) {{
+        c2 = Identity (c)  two = Constant <value_int = 2> ()  r = Mod (i, two)  odd = Cast <to = 9> (r)
+        a2 = If (odd) <then_branch = t () => (float[2] u) {{ u = {} (a, k) }},
+                       else_branch = e () => (float[2] v) {{ v = {} (a, k) }}> }}> }}"""
+COUNTED = """(int64 m, float[2] x, float[2] k) => (float[2] y, int64[n] all) {{
+    y, all = Loop (m, , x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2, int64 s) {{
+        c2 = Identity (c)  a2 = Add (a, k)  {} }}> }}"""
+COUNTER = """(int64 m, float[2] x, float[2] k) => (float[2] y, int64[n] all) {
+    z = Constant <value_int = 1> ()
+    y, last, all = Loop (m, , x, z) <body = b (int64 i, bool c, float[2] a, int64 q) => (bool c2, float[2] a2, int64 q2, int64 s) {
+        c2 = Identity (c)  a2 = Add (k, a)  three = Constant <value_int = 3> ()  q2 = Add (q, three)  s = Identity (q) }> }"""
+FIXED = """(float[2] x, float[2] k) => (float[2] y) {{
+    m = Constant <value_int = {}> ()
+    y = Loop (m, , x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2) {{
+        c2 = Identity (c)  a2 = Mul (a, k) }}> }}"""
+WRITTEN_OUT = "(float[2] x, float[2] k) => (float[2] y) { a = Mul (x, k)  b = Mul (k, a)  y = Mul (b, k) }"
+SCAN = """(int64 m, float[2] x, float[2] k) => (float[2] y, float[n, 2] all) {
+    i0 = Constant <value_ints = [0]> ()  mm = Unsqueeze (m, i0)  lots = Expand (m, mm)
+    y, all = Scan <num_scan_inputs = 1, body = b (float[2] a, int64 e) => (float[2] a2, float[2] s) {
+        a2 = Add (a, k)  s = Identity (a2) }> (x, lots) }"""
+
+EQUAL = {
+    "names and order of nodes": (
+        LOOP.format("a2 = Add (a, k)  s = Mul (a, k)"),
+        LOOP.format("s = Mul (a, k)  q = Identity (k)  a2 = Add (a, q)"),
+    ),
+    "commuted": (LOOP.format("a2 = Add (a, k)  s = Identity (a2)"), LOOP.format("a2 = Add (k, a)  s = Add (a, k)")),
+    "an invariant moved in": (
+        "(int64 m, float[2] x, float[2] k) => (float[2] y) { e = Exp (k) y = Loop (m, , x) <body = b (int64 i, bool c, "
+        "float[2] a) => (bool c2, float[2] a2) { c2 = Identity (c)  a2 = Add (a, e) }> }",
+        "(int64 m, float[2] x, float[2] k) => (float[2] y) { y = Loop (m, , x) <body = b (int64 i, bool c, "
+        "float[2] a) => (bool c2, float[2] a2) { c2 = Identity (c)  e = Exp (k)  a2 = Add (a, e) }> }",
+    ),
+    "slots in another order": (
+        TWO.format("y, z", "x, k", "a2 = Add (a, d)  d2 = Mul (a, d)"),
+        TWO.format("z, y", "k, x", "d2 = Add (d, a)  a2 = Mul (d, a)"),
+    ),
+    "twins crosswise": (
+        TWO.format("y, z", "x, x", "a2 = Add (d, k)  d2 = Add (a, k)"),
+        TWO.format("y, z", "x, x", "a2 = Add (a, k)  d2 = Add (d, k)"),
+    ),
+    "through two levels": (NESTED.format("d2 = Add (d, k)"), NESTED.format("d2 = Add (k, d)")),
+    "a comparison turned": (STOP.format("5.0", "Less (s, t)"), STOP.format("5.0", "Greater (t, s)")),
+    "written out": (FIXED.format(3), WRITTEN_OUT),
+    "a counter is the number of the pass": (
+        COUNTED.format(
+            "one = Constant <value_int = 1> ()  t = Constant <value_int = 3> ()  p = Mul (i, t)  s = Add (p, one)"
+        ),
+        COUNTER,
+    ),
+    "trips negative and none": (
+        "(float[2] x) => (float[2] y) { m = Constant <value_int = -3> ()  y = Loop (m, , x) <body = b (int64 i, bool c, "
+        "float[2] a) => (bool c2, float[2] a2) { c2 = Identity (c)  a2 = Exp (a) }> }",
+        "(float[2] x) => (float[2] y) { y = Identity (x) }",
+    ),
+}
+DIFFERENT = {
+    "another operator on what is captured": (
+        LOOP.format("a2 = Add (a, k)  s = Identity (a2)"),
+        LOOP.format("a2 = Mul (a, k)  s = Identity (a2)"),
+    ),
+    "an element before instead of after": (
+        LOOP.format("a2 = Add (a, k)  s = Identity (a2)"),
+        LOOP.format("a2 = Add (a, k)  s = Identity (a)"),
+    ),
+    "slots swapped in each pass": (
+        TWO.format("y, z", "x, k", "a2 = Identity (d)  d2 = Identity (a)"),
+        TWO.format("y, z", "x, k", "a2 = Identity (a)  d2 = Identity (d)"),
+    ),
+    "apart after the first pass only": (
+        TWO.format("y, z", "x, x", "a2 = Add (a, k)  d2 = Mul (a, k)"),
+        TWO.format("y, z", "x, x", "a2 = Add (d, k)  d2 = Mul (a, k)"),
+    ),
+    "inside of two levels": (NESTED.format("d2 = Add (d, k)"), NESTED.format("d2 = Add (d, a)")),
+    "another threshold": (STOP.format("5.0", "Less (s, t)"), STOP.format("5.5", "Less (s, t)")),
+    "strict or not": (STOP.format("6.0", "Less (s, t)"), STOP.format("6.0", "LessOrEqual (s, t)")),
+    "a pass more": (FIXED.format(4), WRITTEN_OUT),
+    "branches swapped": (BRANCH.format("Add", "Mul"), BRANCH.format("Mul", "Add")),
+    "the pass after": (
+        COUNTED.format("s = Identity (i)"),
+        COUNTED.format("one = Constant <value_int = 1> ()  s = Add (i, one)"),
+    ),
+    "subtraction has an order": (
+        LOOP.format("a2 = Sub (a, k)  s = Identity (a2)"),
+        LOOP.format("a2 = Sub (k, a)  s = Identity (a2)"),
+    ),
+    "not to the bit": (
+        LOOP.format("p = Mul (a, x)  a2 = Mul (p, x)  s = Identity (a2)"),
+        LOOP.format("p = Mul (x, x)  a2 = Mul (a, p)  s = Identity (a2)"),
+    ),
+}
+FEEDS: list[dict[str, Any]] = [
+    {"m": np.int64(trips), "x": np.array(x, np.float32), "k": np.array([1.0, 2.0], np.float32)}
+    for trips in (0, 1, 2, 3, 5)
+    for x in ([0.0, 0.0], [0.5, -1.25], [1e8, 0.1], [0.3337, 1234.567])
+]
+
+
+def graphs(folder: Path, texts: tuple[str, str]) -> tuple[Graph, Graph]:
+    found: list[Graph] = []
+    for name, text in zip("ab", texts, strict=True):
+        onnx.save(onnx.parser.parse_model(HEAD + text), folder / f"{name}.onnx")
+        found.append(to_hub(load(folder / f"{name}.onnx")))
+    return found[0], found[1]
+
+
+def answers(graph: Graph) -> list[list[bytes]]:
+    names = {value.name for value in graph.inputs}
+    executor = Executor(graph)
+    feeds = [{name: value for name, value in feed.items() if name in names} for feed in FEEDS]
+    return [[np.asarray(value).tobytes() for value in executor.run(feed).values()] for feed in feeds]
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal(name: str, tmp_path: Path) -> None:
+    a, b = graphs(tmp_path, EQUAL[name])
+    assert matched(a, b).proved and matched(b, a).proved
+    assert answers(a) == answers(b)
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_different(name: str, tmp_path: Path) -> None:
+    a, b = graphs(tmp_path, DIFFERENT[name])
+    assert answers(a) != answers(b)
+    assert not matched(a, b).proved and not matched(b, a).proved
+    assert matched(a, a).proved and matched(b, b).proved
+
+
+def test_scan_and_loop(tmp_path: Path) -> None:
+    """A Scan over a sequence as long as the trip count makes as many passes, where that isn't negative."""
+    a, b = graphs(tmp_path, (LOOP.format("a2 = Add (a, k)  s = Identity (a2)"), SCAN))
+    assert not matched(a, b).proved  # a negative number of elements is refused, a negative trip count is 0
+
+
+@pytest.mark.parametrize("unused", [0, 1])
+def test_what_a_file_takes(tmp_path: Path, unused: int) -> None:
+    """An input that is declared with fewer sizes is another model, even where all that is computed is the same."""
+    texts = ["(float[n] x) => (float[n] y) { y = Abs (x) }", "(float[2] x) => (float[2] y) { y = Abs (x) }"]
+    a, b = graphs(tmp_path, (texts[unused], texts[1 - unused]))
+    assert matched(a, b).proved is bool(unused)

@@ -1,0 +1,108 @@
+"""Each equality on random values: both sides of every application that matching real conversions makes of it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from backedge.convert.files import load, to_hub
+from backedge.convert.folding import computed_arrays
+from backedge.passes.errors import BackedgeError
+from backedge.passes.match.maker import Application, Maker, Rule
+from backedge.passes.match.matching import match
+from backedge.passes.match.rules import RULES, TYPES
+from backedge.passes.match.terms import Table, Term
+from control_flow.cases import CASES
+from proofs.evaluate import Unknown, World
+from proofs.mutants import same
+from proofs.share import converted
+from trust.random_models import make
+
+DIRECTED = {
+    "choices": """(bool[2,3] c, float[2,3] x, float[2,3] y) => (bool[2,3] o1, bool[2,3] o2, float[2,3] o3, float[2,3] o4) {
+        t = Constant <value = bool[1] {1}> ()  f = Constant <value = bool[1] {0}> ()  m = Constant <value_float = -1.0> ()
+        o1 = Where (c, t, f)  o2 = Equal (c, t)  n = Not (c)  o3 = Where (n, x, y)  p = Mul (x, m)  o4 = Neg (p) }""",
+    "integers": """(int64[3] a, int64[100] d, int8[100] e, int8[100] h) => (int64 o1, bool[100] o2, int8[100] o3, int64[2,3] o4) {
+        i = Constant <value_int = 2> ()  o1 = Gather (a, i)  w = Add (d, i)  o2 = LessOrEqual (w, d)
+        l = Cast <to = 7> (e)  k = Cast <to = 7> (h)  s = Mul (l, k)  o3 = Cast <to = 3> (s)
+        z = Constant <value_ints = [2, 3]> ()  o4 = Expand (a, z) }""",
+    "parts": """(float[6,5] x, float[4,5] y) => (float[2,5] o1, float[5] o2, float[2,5] o3, float[6] o4, float[5] o5) {
+        one = Constant <value_ints = [1]> ()  four = Constant <value_ints = [4]> ()  three = Constant <value_ints = [3]> ()
+        s = Slice (x, one, four)  o1 = Slice (s, one, three)  i = Constant <value_int = 1> ()  o2 = Gather (s, i)
+        nine = Constant <value_ints = [9]> ()  seven = Constant <value_ints = [7]> ()
+        b = Concat <axis = 0> (x, y)  o3 = Slice (b, seven, nine)  t = Transpose (x)  o4 = Gather (t, i)
+        r = Constant <value_ints = [6, 5, 1]> ()  u = Reshape (x, r)  v = Gather (u, i)  q = Constant <value_ints = [5]> ()
+        o5 = Reshape (v, q) }""",
+    "copies": """(float[1,3] x, float[1] y) => (float[4,2,3] o1, float[2,3] o2, float[3,2] o3, float[6] o4, float[2,3] o5) {
+        a = Constant <value_ints = [2, 3]> ()  b = Constant <value_ints = [4, 2, 3]> ()  c = Expand (x, a)  o1 = Expand (c, b)
+        i = Constant <value_int = 1> ()  o2 = Gather (o1, i)  d = Expand (y, a)  o3 = Transpose (d)
+        six = Constant <value_ints = [6]> ()  o4 = Reshape (d, six)  e = Constant <value = float[2,1] {3, 3}> ()
+        o5 = Expand (e, a) }""",
+}
+"""Models that come to rules the others don't."""
+
+EACH = 12
+"""Applications of a rule that are evaluated."""
+WORLDS = 4
+
+
+def applications(folder: Path) -> Iterator[tuple[Maker, Application, Rule, Term]]:
+    """What rules do while the catalogue, and what is written of it, is matched."""
+    models = [case.model for case in CASES[::2]] + [partial(make, seed) for seed in range(40)]
+    head = '<ir_version: 10, opset_import: ["" : 21]> g '
+    models += [partial(onnx.parser.parse_model, head + text) for text in DIRECTED.values()]
+    for model in models:
+        source = folder / "m.onnx"
+        onnx.save(model(), source)
+        try:
+            graphs = [to_hub(load(source)), to_hub(load(converted(source, "ir", folder)))]
+        except BackedgeError:
+            continue
+        noted: list[tuple[Application, Rule, Term]] = []
+        makers: list[Maker] = []
+
+        def maker(table: Table, noted: list = noted, makers: list = makers) -> Maker:
+            makers.append(Maker(table, RULES, TYPES, computed_arrays, lambda *one: noted.append(one)))
+            return makers[0]
+
+        names = [{value.name: value.name for value in values} for values in (graphs[0].inputs, graphs[0].outputs)]
+        match(graphs[0], graphs[1], *names, computed_arrays, maker=maker)
+        for one in noted:
+            yield makers[0], *one
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[str]]:
+    """Statement of a rule -> how many of its applications held, and how many couldn't be evaluated."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    with np.errstate(all="ignore"):
+        for m, application, rule, result in applications(tmp_path_factory.mktemp("rules")):
+            count = found[rule.statement]
+            if count["held"] >= EACH:
+                continue
+            for seed in range(WORLDS):
+                world = World(m, seed)
+                try:
+                    left, right = world.applied(application), world.value(result)
+                except Unknown:
+                    count["unknown"] += 1
+                    continue
+                count["held" if same(np.asarray(left), np.asarray(right)) else "broken"] += 1
+    return found
+
+
+def test_no_rule_changes_a_bit(counted: dict[str, Counter[str]]) -> None:
+    assert not {statement: count for statement, count in counted.items() if count["broken"]}
+
+
+def test_every_rule_is_met(counted: dict[str, Counter[str]]) -> None:
+    rules = {rule.statement for many in RULES.values() for rule in many}
+    held = {statement for statement, count in counted.items() if count["held"]}
+    assert held <= rules
+    assert held == rules, sorted(rules - held)

@@ -1,0 +1,85 @@
+"""What `verify` and `convert` make of a proof."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import pytest
+from backedge.convert import convert, verify
+from proofs import classes, mutants, share
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
+
+
+def test_a_loop_is_proved_and_run_on_three_inputs(tmp_path: Path) -> None:
+    report = convert(SAMPLES / "bouncing_ball.onnx", tmp_path / "b.xml")
+    assert report.verdict == "proved" and report.exit_code == 0
+    found = report.verification
+    assert found is not None and found and len(found.trials) == found.confirmed == 3
+    assert found.proof is not None and found.proof["holds"] and all(found.proof["outputs"].values())
+    assert "proved equal, bit for bit" in found.reasons[0] and "onnxruntime and openvino" in found.reasons[0]
+
+
+def test_without_a_proof_inputs_decide(tmp_path: Path) -> None:
+    report = convert(SAMPLES / "newton_sqrt.onnx", tmp_path / "b.onnx", opset=13, verify=8, proof=False)
+    assert report.verdict == "equal"
+    assert report.verification is not None and report.verification.proof is None
+    assert len(report.verification.trials) >= 8
+
+
+def test_what_is_asked_in_numbers_is_answered_in_numbers() -> None:
+    path = SAMPLES / "newton_sqrt.onnx"
+    assert verify(path, path, trials=2, rtol=1e-5).verdict == "equal"
+    assert verify(path, path, trials=2).verdict == "proved"
+
+
+def model(path: Path, text: str) -> Path:
+    onnx.save(onnx.parser.parse_model(HEAD + text), path)
+    return path
+
+
+def test_part_of_a_proof_is_told(tmp_path: Path) -> None:
+    text = "(float[3] x) => (float[3] y, float[3] z) {{ e = Exp (x)  y = Neg (e)  z = {} (e) }}"
+    a, b = model(tmp_path / "a.onnx", text.format("Sin")), model(tmp_path / "b.onnx", text.format("Tanh"))
+    report = verify(a, b, trials=4)
+    assert report.verdict == "different" and report.proof is not None
+    assert report.proof["outputs"] == {"y": True, "z": False} and not report.proof["holds"]
+    assert (report.proof["matched"], report.proof["of"]) == (2, 3)
+    assert report.proof["stops"] == {"a": ["Sin"], "b": ["Tanh"]}
+    assert "1 of 2 outputs and 2 of 3 operators are proved equal; the proof stops at Tanh" in report.reasons
+
+
+def test_random_numbers_are_no_proof(tmp_path: Path) -> None:
+    text = "(float[3] x) => (float[3] y) { r = RandomNormalLike (x)  y = Add (x, r) }"
+    path = model(tmp_path / "a.onnx", text)
+    assert verify(path, path, trials=2).verdict == "incomparable"
+
+
+@pytest.mark.parametrize("group", ["samples"])
+def test_classes_are_equal_values(group: str, tmp_path: Path) -> None:
+    for source in share.sources(group, tmp_path):
+        count = classes.judged(source, ["13", "ir", "hlo"], 2)
+        assert not count["different"] and not count["run differently often"], source
+
+
+@pytest.mark.full
+def test_classes_of_the_catalogue_are_equal_values(tmp_path: Path) -> None:
+    for source in share.sources("catalogue", tmp_path):
+        count = classes.judged(source, ["21", "13", "9", "ir", "hlo"], 2)
+        assert not count["different"] and not count["run differently often"], source
+
+
+@pytest.mark.parametrize("name", ["greedy_nms", "bouncing_ball", "lcg", "rnn_scan_both"])
+def test_mutants_of_samples_are_not_proved(name: str) -> None:
+    count = mutants.judged((name, SAMPLES / f"{name}.onnx"), 0, 1, 50, "")
+    assert count["mutants"] > 20 and not count["false"] and not count["failed"]
+
+
+@pytest.mark.full
+def test_mutants_are_not_proved(tmp_path: Path) -> None:
+    for source in [*share.sources("catalogue", tmp_path)][::4]:
+        count = mutants.judged(source, 1, 1, 100, "")
+        assert not count["false"] and not count["failed"], source
