@@ -244,6 +244,32 @@ def verify(
     return code
 
 
+@cli.command()
+@click.argument("a", type=FILE)
+@click.argument("b", type=FILE)
+@json_option
+@click.option("--html", "html_file", type=FILE, callback=writable, help="Write the differences as a page.")
+def diff(a: Path, b: Path, json_file: str | None, html_file: Path | None) -> int:
+    """Match A and B without running them, and list the operators that they don't share.
+
+    Exit code 0 if every output is proved equal, 1 if they part.
+    """
+    from . import diff as differ
+    from .terminal import working, write_json, writing
+
+    with working(f"matching {a.name} and {b.name}"):
+        report = differ.diff(a, b)
+    if json_file is not None:
+        write_json(report.to_json(), json_file)
+    if html_file is not None:
+        with writing(html_file):
+            html_file.write_text(differ.page(report), encoding="utf-8")
+    if json_file != "-":
+        for line in report.lines():
+            click.echo(line)
+    return report.exit_code
+
+
 def _reason(report: Report | None) -> str:
     """The first reason for a verdict."""
     return report.reasons[0] if report is not None and report.reasons else "nothing could be compared"

@@ -1,4 +1,4 @@
-"""Pairs of models with loops: what is proved equal, and what must not be. Those that aren't equal differ when they are run."""
+"""Pairs of models with loops: what is proved equal, and what must not be, which differs when it is run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ COUNTED = """(int64 m, float[2] x, float[2] k) => (float[2] y, int64[n] all) {{
         c2 = Identity (c)  a2 = Add (a, k)  {} }}> }}"""
 COUNTER = """(int64 m, float[2] x, float[2] k) => (float[2] y, int64[n] all) {
     z = Constant <value_int = 1> ()
-    y, last, all = Loop (m, , x, z) <body = b (int64 i, bool c, float[2] a, int64 q) => (bool c2, float[2] a2, int64 q2, int64 s) {
+    y, last, all = Loop (m, , x, z) <body = b (int64 i, bool c, float[2] a, int64 q)
+        => (bool c2, float[2] a2, int64 q2, int64 s) {
         c2 = Identity (c)  a2 = Add (k, a)  three = Constant <value_int = 3> ()  q2 = Add (q, three)  s = Identity (q) }> }"""
 FIXED = """(float[2] x, float[2] k) => (float[2] y) {{
     m = Constant <value_int = {}> ()

@@ -1,0 +1,147 @@
+"""diff: two files matched, and where they part, as a structural difference for people and scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ..passes.exit_codes import ExitCode
+from ..passes.graph import Graph
+from ..passes.match.differences import Difference, differences
+from .files import judged, load, to_hub
+from .proof import matched
+
+_SIGNS = {"added": "+", "removed": "-", "changed": "~", "follows": "."}
+_SAYS = {
+    "added": "only in B",
+    "removed": "only in A",
+    "changed": "changed",
+    "follows": "the same operator on what differs before it",
+}
+
+
+@dataclass(slots=True)
+class DiffReport:
+    """What differs between two files; true if nothing is certain to: every output is proved equal.
+
+    Attributes:
+        outputs: name of A's output -> whether it is proved equal to B's.
+        same, of: operators of B whose values A has, too; how many there are in A and in B.
+        found: the others, each operator of A with the one of B that belongs to it.
+        why: what kept the comparison from its end; "" if nothing did.
+    """
+
+    a: str
+    b: str
+    outputs: dict[str, bool]
+    same: int
+    of: tuple[int, int]
+    found: list[Difference]
+    why: str
+
+    def __bool__(self) -> bool:
+        return bool(self.outputs) and all(self.outputs.values()) and not self.why
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0: every output is proved equal; 1: they part."""
+        return ExitCode.OK if self else ExitCode.DIFFERENT
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "schema": 1,
+            "a": self.a,
+            "b": self.b,
+            "equal": bool(self),
+            "outputs": self.outputs,
+            "operators": {"a": self.of[0], "b": self.of[1], "same": self.same},
+            "differences": [one.to_json() for one in self.found],
+            "why": self.why,
+            "exit_code": int(self.exit_code),
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The report as text."""
+        yield f"A {self.a}"
+        yield f"B {self.b}"
+        yield f"= {self.same} of {self.of[1]} operators of B give values that A has, too ({self.of[0]} operators in A)"
+        yield from _lines(self.found, 0)
+        for name, equal in self.outputs.items():
+            yield f"output {name!r}: {'proved equal' if equal else 'not proved equal'}"
+        if self.why:
+            yield self.why
+
+
+def _lines(found: list[Difference], depth: int) -> Iterator[str]:
+    indent = "    " * depth
+    follows = [one for one in found if one.kind == "follows"]
+    for one in found:
+        if one.kind != "follows":
+            yield f"{indent}{_SIGNS[one.kind]} {one.name}"
+            yield from (f"{indent}    {text}" for text in one.details)
+            yield from _lines(one.inner, depth + 1)
+    if follows:
+        names = ", ".join(one.name for one in follows[:4])
+        more = f" and {len(follows) - 4} more" if len(follows) > 4 else ""
+        yield f"{indent}. the same operators on what differs before them: {names}{more}"
+
+
+def diff(a: str | Path, b: str | Path, formats: tuple[str | None, str | None] = (None, None)) -> DiffReport:
+    """Match two files of any formats, and say where they part.
+
+    Raises:
+        InvalidModel: a file can't be read.
+        Unsupported: what can't be taken to the hub.
+    """
+    graphs: list[Graph] = []
+    for path, format in zip((Path(a), Path(b)), formats, strict=True):
+        with judged(path, format):
+            graphs.append(to_hub(load(path, format)))
+    matching = matched(graphs[0], graphs[1])
+    found = differences(matching)
+    outputs = {name: one is not None and one is other for name, (one, other) in matching.outputs.items()}
+    return DiffReport(str(a), str(b), outputs, found.same, found.of, found.found, matching.why)
+
+
+_STYLE = """
+:root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #6b7280; --line: #d7dce2;
+  --added: #1a7f37; --removed: #c62f2f; --changed: #9a6700; }
+@media (prefers-color-scheme: dark) { :root { --paper: #14171a; --ink: #e6e9ec; --soft: #9aa4ae; --line: #333a41;
+  --added: #56d364; --removed: #ff7b72; --changed: #e3b341; } }
+body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; margin: 1.5rem auto;
+  max-width: 60rem; padding: 0 1rem; overflow-wrap: anywhere; }
+ul { list-style: none; margin: .3rem 0 .3rem .6rem; padding-left: .8rem; border-left: 1px solid var(--line); }
+.added > b { color: var(--added); } .removed > b { color: var(--removed); } .changed > b { color: var(--changed); }
+small { color: var(--soft); } li > div { margin-left: 1.2rem; }
+"""
+
+
+def page(report: DiffReport) -> str:
+    """The report as one HTML page that needs nothing else."""
+    outputs = "".join(
+        f"<li>output {escape(name)}: {'proved equal' if equal else 'not proved equal'}</li>"
+        for name, equal in report.outputs.items()
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(report.a)} and {escape(report.b)}</title><style>{_STYLE}</style></head><body>"
+        f"<h1>{'proved equal' if report else 'different'}</h1><p>A {escape(report.a)}<br>B {escape(report.b)}</p>"
+        f"<p>{report.same} of {report.of[1]} operators of B give values that A has, too ({report.of[0]} in A). "
+        f"{escape(report.why)}</p>{_items(report.found)}<ul>{outputs}</ul></body></html>\n"
+    )
+
+
+def _items(found: list[Difference]) -> str:
+    parts: list[str] = []
+    for one in found:
+        details = "".join(f"<div>{escape(text)}</div>" for text in one.details)
+        parts.append(
+            f'<li class="{one.kind}"><b>{_SIGNS[one.kind]}</b> {escape(one.name)} <small>{_SAYS[one.kind]}</small>'
+            f"{details}{_items(one.inner) if one.inner else ''}</li>"
+        )
+    return f"<ul>{''.join(parts)}</ul>" if parts else ""
