@@ -62,7 +62,7 @@ def new_group(numbering: Numbering, run: Run, key: Any) -> tuple[Group, list[int
     passes = _passes(numbering, run, context if body.condition is not None else None)
     group = Group(context, passes, iteration, classes, body.condition)
     group.runs.append((run, found))
-    _keep(numbering, run, body)
+    _keep(numbering, group, run, found, body)
     return group, found, body
 
 
@@ -164,12 +164,23 @@ def join(numbering: Numbering, group: Group, run: Run) -> tuple[list[int | None]
             return None  # the classes are no induction
     group.classes += [added[at] for at in sorted(added)]
     group.runs.append((run, classes))
-    _keep(numbering, run, body)
+    _keep(numbering, group, run, classes, body)
     return classes, body
 
 
-def _keep(numbering: Numbering, run: Run, body: NumberedBody) -> None:
-    """Remember the terms of an outermost loop's body: of inner ones they may rest on assumptions about outer ones."""
+@dataclass(frozen=True, slots=True)
+class Member:
+    """How a loop on certain operands was numbered: its group, the class of each carried value, its body by classes."""
+
+    group: Group
+    run: Run
+    classes: list[int | None]
+    body: NumberedBody
+
+
+def _keep(numbering: Numbering, group: Group, run: Run, classes: list[int | None], body: NumberedBody) -> None:
+    """Remember how a loop was numbered. Of inner ones that may rest on assumptions about outer ones."""
+    numbering.loops[run.node, run.operands] = Member(group, run, classes, body)
     if not numbering.depth:
         numbering.bodies[run.node] = body.terms
 

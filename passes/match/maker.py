@@ -237,6 +237,7 @@ class Maker:
                 return size
         pair = frozenset((left, right))
         atom = self.table.term(BROADCAST, (), (), Typed(DType.INT64, ()), key=pair)
+        atom.elements = (left, right)
         self.table.bound(atom, 0)
         atom.open = frozenset().union(*(a.open for one in pair if not isinstance(one, int) for a in one.atoms))
         return variable(atom)

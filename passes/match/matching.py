@@ -32,6 +32,7 @@ class Matching:
         expanded: operators that were replaced by what they are made of.
         lemmas: the operators that the proof takes for what a converter writes for them, and that.
         bodies: of outermost loops of both graphs, terms of the values in them.
+        graphs, numbering: what was numbered, and by what.
         why: what stopped the proof before it was tried to the end; "" if nothing did.
     """
 
@@ -44,6 +45,7 @@ class Matching:
     bodies: dict[Node, dict[Value, Term]] = field(default_factory=dict[Node, "dict[Value, Term]"])
     lemmas: list[tuple[Node, Graph]] = field(default_factory=list[tuple[Node, Graph]])
     graphs: tuple[Graph, Graph] | None = None
+    numbering: Numbering | None = None
 
     def frontier(self) -> tuple[list[str], list[str]]:
         """The operators of A and of B at which they part: those whose operands the other has, but not their results."""
@@ -189,6 +191,7 @@ def _numbered(
     proved = bad is None and bool(pairs) and all(one is not None and one is other for one, other in pairs.values())
     found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(means.expanded), graphs=(a, b))
     found.bodies = numbering.bodies
+    found.numbering = numbering
     found.lemmas = list(numbering.lemmas.values())
     found.why = "" if bad is None else f"operands of {bad} contradict each other"
     seen_b = numbering.seen

@@ -35,6 +35,7 @@ class Numbering:
         unroll: loops that certainly run no more often than this are written out.
         budget: nodes that may still be numbered, those of loops' bodies each time.
         groups: of loops that run alike, see `loops`.
+        loops: how each loop was numbered on which operands, a `groups.Member`, or the bodies of passes written out.
         bodies: terms of the values in bodies of outermost loops, in terms of the group's variables.
         depth: bodies around the one that is being numbered.
         contradicted: a node whose operands don't go together; what stands in a graph with one isn't known.
@@ -49,6 +50,7 @@ class Numbering:
     contexts: int = 0
     contradicted: Node | None = None
     lemmas: dict[Any, tuple[Node, Graph]] = field(default_factory=dict[Any, tuple[Node, Graph]])
+    loops: dict[tuple[Node, tuple[Term | None, ...]], Any] = field(default_factory=dict[Any, Any])
     bodies: dict[Node, dict[Value, Term]] = field(default_factory=dict[Node, "dict[Value, Term]"])
     depth: int = 0
     _lowered: bool = False

@@ -73,6 +73,7 @@ def _stacked(numbering: Numbering, group: Group, slot: Slot, element: Term, open
     else:
         attributes = (("group", group.index),)
         stack = m.table.term(STACK, (), attributes, Typed(element.dtype, [passes, *shape]), key=element)
+        stack.element = element
         stack = close(stack, open_)
         whole = _whole_sequence(group, element)
         if whole is not None and whole.shape is not None:
@@ -103,8 +104,10 @@ def unrolled(numbering: Numbering, run: Run, passes: int) -> list[Term]:
     """The results of a loop of so many passes, each of them written out."""
     carried = [one.initial for one in run.assumed]
     elements: list[list[Term]] = [[] for _ in run.stacked]
+    bodies = numbering.loops[run.node, run.operands] = list[NumberedBody]()
     for index in range(passes):
         body = number_body(numbering, run, index, carried)
+        bodies.append(body)
         carried = body.next
         for collected, element in zip(elements, body.elements, strict=True):
             collected.append(element)
@@ -122,7 +125,9 @@ def chosen(numbering: Numbering, run: Run) -> list[Term]:
     """The results of a loop that makes one pass, if it is entered: those of the pass, or what it began with."""
     m = numbering.m
     before = [one.initial for one in run.assumed]
-    after = number_body(numbering, run, 0, before).next
+    body = number_body(numbering, run, 0, before)
+    numbering.loops[run.node, run.operands] = [body]
+    after = body.next
     if run.entered is None:
         return after
     return [m.make("$if", run.entered, new, old) for new, old in zip(after, before, strict=True)]

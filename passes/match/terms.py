@@ -56,13 +56,26 @@ class Term:
         dtype: None where it isn't known, or the value is no tensor.
         shape: None where the rank isn't known; a size that isn't is a `$size` of the term.
         container: the type of a value that is no tensor; nothing is said of sizes in it.
-        elements: of `$integers`, in C order.
+        elements: of `$integers`, in C order; of `$broadcast` the two sizes.
+        element: of a stack over the passes of loops, in terms of their variables.
         data: of `$constant`.
         number: counts terms in the order in which they were made.
         open: the loop contexts whose variables the term depends on.
     """
 
-    __slots__ = ("attributes", "container", "data", "dtype", "elements", "number", "op", "open", "operands", "shape")
+    __slots__ = (
+        "attributes",
+        "container",
+        "data",
+        "dtype",
+        "element",
+        "elements",
+        "number",
+        "op",
+        "open",
+        "operands",
+        "shape",
+    )
 
     def __init__(self, op: str, attributes: Attributes, operands: tuple[Term | None, ...], number: int) -> None:
         self.op = op
@@ -73,6 +86,7 @@ class Term:
         self.shape: Shape | None = None
         self.container: Type | None = None
         self.elements: tuple[Size, ...] = ()
+        self.element: Term | None = None
         self.data: TensorData | None = None
         self.open: frozenset[int] = frozenset()
 
@@ -261,6 +275,10 @@ class Table:
         atom = self.term(COUNT, (self.scalar(size, dtype),), (), Typed(dtype, ()))
         self.bound(atom, 0)
         return variable(atom)
+
+    def most(self, atom: Term) -> Sequence[Size]:
+        """What an atom never goes beyond."""
+        return self._upper.get(atom, ())
 
     def is_size(self, size: Size) -> bool:
         """Whether a polynomial is made of sizes and numbers of passes, which are >= 0 and far from any overflow."""

@@ -56,7 +56,7 @@ class World:
             case "$element":
                 return self.operand(term, 0).reshape(-1)[term.attribute("index")]
             case "$pass" | "$passes" | "$broadcast":
-                upper = [self.size(most) for most in m.table._upper.get(term, [])]  # pyright: ignore[reportPrivateUsage]
+                upper = [self.size(most) for most in m.table.most(term)]
                 most = min([LARGEST, *upper])
                 if most < 0:
                     raise Unknown

@@ -1,0 +1,327 @@
+"""check: whether a certificate shows that two files compute the same. Nothing of what found the proof has a part in it.
+
+Every value of both graphs has a term; outputs are equal where theirs is one. What has to be shown for that:
+
+- an operator on its operands' terms gives the term of its output. Where that is the very operator on the very operands
+  nothing is left to show. Otherwise both sides are computed, in `WORLDS` of random values of all that isn't computed
+  from other terms (inputs, carried values, results of loops, open sizes), by onnx's reference implementation: every bit
+  has to be the same. Operators that are no primitives may differ by rounding from what they are made of.
+- a loop's carried values are in the classes of its group: before the first pass they are the classes' initial terms,
+  and where the body sees the classes' variables, they become the classes' next terms. Two loops whose passes are
+  counted alike then hand out the same: by induction, term by term. A loop that the certificate says nothing of is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from ..passes.core import is_core
+from ..passes.errors import InvalidModel
+from ..passes.graph import Graph, Node, Value
+from ..passes.loop import Captured, Carried, Entry, Loop, Stacked, is_if, is_loop
+from ..passes.schemas import HUB_OPSETS
+from ..passes.tensor import TensorData
+from ..passes.types import DType
+from ..runtime.compare.matching import match_names
+from .evaluation import (
+    Json,
+    Undefined,
+    World,
+    applied,
+    attribute_of,
+    defined,
+    equal,
+    laid_out,
+    limits_of,
+    run_loop,
+    seen,
+)
+
+WORLDS = 3
+_TRIES = 24
+_ENDLESS = 1 << 62
+_APART = (IndexError, ValueError, KeyError, TypeError, OverflowError, AttributeError)
+_TRUE = TensorData.of(np.bool_(True))
+
+
+class Rejected(Exception):
+    """What a certificate doesn't show."""
+
+
+class Checker:
+    """Checks one certificate against the hub graphs of two files."""
+
+    def __init__(self, found: Json, a: Graph, b: Graph) -> None:
+        self.terms: list[Json] = found["terms"]
+        self.groups: Json = found["groups"]
+        constants: dict[str, TensorData] = {}
+        for value in (value for side in (a, b) for graph in side.graphs() for value in graph.constants):
+            if value.data is not None and value.data.dtype is not DType.STRING and value.data.size:
+                array = np.ascontiguousarray(value.data.numpy()).reshape(-1).view(np.uint8)
+                constants[hashlib.blake2b(array.data, digest_size=16).hexdigest()] = value.data
+        turns = {group["iteration"]: group["passes"] for group in self.groups.values()}
+        if len(turns) < len(self.groups):
+            raise Rejected("two groups count their passes together")
+        self.worlds = [World(self.terms, constants, turns, seed, {}) for seed in range(_TRIES)]
+
+    def graph(self, graph: Graph, proof: Json, inputs: Sequence[Any]) -> dict[Value, Any]:
+        """Check the terms of a graph whose inputs have these; the terms (or constants) that its values have."""
+        terms: dict[Value, Any] = {value: value.data for value in graph.constants if value.data is not None}
+        terms |= dict(zip(graph.inputs, inputs, strict=True))
+        for node, one in zip(graph.topological(), proof["nodes"], strict=True):
+            operands = [None if value is None else terms[value] for value in node.inputs]
+            outputs = dict(zip(node.outputs, one["outputs"], strict=True))
+            if is_loop(node) and "group" in one:
+                self._loop(node, one, operands)
+            elif is_loop(node):
+                self._holds(
+                    node, lambda world, o=operands, n=node: tuple(run_loop(n, [*map(world.value, o)])), one["outputs"]
+                )
+            elif is_if(node):
+                self._choice(node, one, operands)
+            else:
+                self._operator(node, one["outputs"], operands)
+            terms |= outputs
+        return terms
+
+    def _holds(self, what: object, of: Callable[[World], Any], terms: Any, near: bool = False) -> None:
+        """Whether something has the value of a term (of several, if it is a tuple) in enough worlds."""
+        count = 0
+        for world in self.worlds:
+            try:
+                expected = tuple(map(world.value, terms)) if isinstance(terms, list) else world.value(terms)
+                found = of(world)
+            except (Undefined, *_APART):
+                continue
+            if not equal(found, expected, near):
+                raise Rejected(f"{what}: it has another value than the term in the certificate")
+            count += 1
+            if count == WORLDS:
+                return
+        if not count:
+            raise Rejected(f"{what}: its term couldn't be computed")
+
+    def _same(self, what: object, one: Any, other: Any) -> None:
+        """Whether two terms (or constants) are one, or have the same value."""
+        if one is None or one != other:
+            self._holds(what, lambda world: world.value(one), other)
+
+    def _operator(self, node: Node, outputs: Sequence[int], operands: Sequence[Any]) -> None:
+        name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        for position, index in enumerate(outputs):
+            term = self.terms[index]
+            if term["op"] == "$output" and term["attributes"]["index"] == position:
+                term = self.terms[term["operands"][0]]
+            if not node.outputs[position].name or (term["op"] == name and self._is(node, term, operands)):
+                continue
+
+            def result(world: World, position: int = position) -> Any:
+                values = [world.value(operand) for operand in operands]
+                return applied(node.domain, node.op_type, node.attributes, values, len(node.outputs))[position]
+
+            self._holds(node, result, index, near=not is_core(node.op))
+
+    def _is(self, node: Node, term: Json, operands: Sequence[Any]) -> bool:
+        """Whether a term is this very operator on these very operands, left out ones at the end aside."""
+        count = max((index + 1 for index, one in enumerate(operands) if one is not None), default=0)
+        for one, other in zip(operands[:count], term["operands"], strict=False):
+            if (
+                isinstance(one, TensorData)
+                and other is not None
+                and self.terms[other]["op"] in ("$constant", "$integers")
+            ):
+                if any(not isinstance(size, int) for size in self.terms[other].get("elements", ())):
+                    return False
+                if not equal(one.numpy(), self.worlds[0].value(other)):
+                    return False
+            elif one != other:
+                return False
+        known = {key: _comparable(attribute_of(value)) for key, value in term["attributes"].items()}
+        return count == len(term["operands"]) and _attributes(node) == known
+
+    def _choice(self, node: Node, one: Json, operands: Sequence[Any]) -> None:
+        inside = [self.graph(node.regions[name], one[name], operands[1:]) for name in ("then", "else")]
+        for index, *values in zip(
+            one["outputs"], *(node.regions[name].outputs for name in ("then", "else")), strict=True
+        ):
+            yes, no = (terms[value] for terms, value in zip(inside, values, strict=True))
+            if self.terms[index]["op"] != "$if" or self.terms[index]["operands"] != [operands[0], yes, no]:
+                taken = lambda world, yes=yes, no=no: yes if bool(np.all(world.value(operands[0]))) else no  # noqa: E731
+                self._holds(node, lambda world, taken=taken: world.value(taken(world)), index)
+
+    def _loop(self, node: Node, one: Json, operands: Sequence[Any]) -> None:
+        loop, group, given = Loop(node), self.groups[one["group"]], one["body"]["inputs"]
+        turn = group["iteration"]
+        if self.terms[turn]["op"] != "$pass":
+            raise Rejected(f"{node}: its passes aren't counted")
+        self._counted(loop, group, operands)
+        classes = dict(zip((entry.indices for entry in loop.of(Carried)), one["carried"], strict=True))
+        for entry in loop.entries:
+            if entry.body_input is None:
+                continue
+            inside, at, index = given[entry.indices.body_input], classes.get(entry.indices), entry.indices.operand
+            operand = operands[index] if index >= 0 else None
+            if at is not None:
+                known = group["classes"][at]
+                self._same(node, operand, known["initial"])
+                if inside != known["variable"] or self.terms[inside]["op"] != "$variable":
+                    raise Rejected(f"{node}: its body sees another class")
+                for term in (known["initial"], known["next"]):
+                    self._holds(node, lambda world, s=inside, t=term: self._kept(world, s, t), inside)
+            elif isinstance(entry.slot, Captured):
+                self._same(node, operand, inside)
+            elif isinstance(entry.slot, Carried):  # before the first pass; how it goes on is looked at below
+                self._holds(node, lambda world, s=inside: world.at(turn, 0).value(s), operand)
+            else:
+                self._holds(node, lambda w, e=entry, o=operand: seen(e, w.value(o), int(w.value(turn))), inside)
+        terms = self.graph(loop.body, one["body"], given)
+        if loop.condition is not None and loop.condition.body_output is not None:
+            after = terms[loop.condition.body_output]
+            if group["condition"] is not None:
+                self._same(node, after, group["condition"])
+            else:
+                self._holds(node, lambda world: np.all(world.value(after)), _TRUE)
+        elif group["condition"] is not None:
+            raise Rejected(f"{node}: no condition ends it")
+        for entry in loop.of(Carried, Stacked):
+            assert entry.body_output is not None
+            became, result = terms[entry.body_output], one["outputs"][entry.indices.result]
+            if isinstance(entry.slot, Stacked):
+                self._collected(entry, one["group"], group, became, result)
+            elif classes[entry.indices] is not None:
+                at = classes[entry.indices]
+                self._same(node, became, group["classes"][at]["next"])
+                last = self.terms[result]
+                if last["op"] != "$final" or last["attributes"] != {"class": at, "group": int(one["group"])}:
+                    raise Rejected(f"{node}: its result isn't the last value of its class")
+                for term in (group["classes"][at]["initial"], group["classes"][at]["next"]):
+                    self._holds(node, lambda world, r=result, t=term: self._kept(world, r, t), result)
+            else:
+                inside = given[entry.indices.body_input]
+                after = lambda world, s=inside: world.at(turn, int(world.value(turn)) + 1).value(s)  # noqa: E731
+                self._holds(node, after, became)
+                self._holds(node, lambda world, s=inside: world.at(turn, world.size(group["passes"])).value(s), result)
+
+    def _kept(self, world: World, leaf: int, term: Any, before: Sequence[Any] = ()) -> Any:
+        """The value of a leaf, if a term has the type that is drawn for it, sizes aside that are the leaf's own.
+
+        Args:
+            before: sizes that the leaf has before those of the term.
+        """
+        sizes, like = self.terms[leaf]["shape"], np.asarray(world.value(term))
+        actual = (*map(world.size, before), *like.shape)
+        if len(sizes) != len(actual) or like.dtype != DType(self.terms[leaf]["dtype"]).numpy:
+            return None
+        for size, expected in zip(sizes, actual, strict=True):
+            own = isinstance(size, list) and size[0][1] and self.terms[size[0][1][0]]["operands"] == [leaf]
+            if not own and world.size(size) != expected:
+                return None
+        return world.value(leaf)
+
+    def _counted(self, loop: Loop, group: Json, operands: Sequence[Any]) -> None:
+        """Whether a loop makes the group's passes; where a condition decides, begins and is bounded alike."""
+
+        def counted(world: World) -> Any:
+            limits = limits_of(loop, [*map(world.value, operands)])
+            enters = operands[1] is None or bool(np.all(world.value(operands[1])))
+            if group["condition"] is None:
+                return (min(limits) if enters else 0) == world.size(group["passes"])
+            expected = group["entered"] is None or bool(np.all(world.value(group["entered"])))
+            ((factor, (passes,)),) = group["passes"]
+            known = [world.size(one) for one in self.terms[passes]["most"]]
+            return (factor, min([_ENDLESS, *limits]), enters) == (1, min([_ENDLESS, *known]), expected)
+
+        self._holds(loop.node, counted, _TRUE)
+
+    def _collected(self, entry: Entry, name: str, group: Json, element: Any, result: int) -> None:
+        stacks = (one for one, term in enumerate(self.terms) if term["op"] == "$stack" and term["element"] == element)
+        known = next((one for one in stacks if self.terms[one]["attributes"]["group"] == int(name)), None)
+
+        def collected(world: World) -> Any:
+            count = world.size(group["passes"])
+            defined(count > 0)
+            if known is not None:
+                return laid_out(world.value(known), entry.slot)
+            return laid_out(
+                [world.at(group["iteration"], number).value(element) for number in range(count)], entry.slot
+            )
+
+        self._holds(entry.slot, collected, result)
+        if known is not None:
+            self._holds(entry.slot, lambda world: self._kept(world, known, element, ((group["passes"]),)), known)
+
+
+def _attributes(node: Node) -> Json:
+    """A node's attributes with the defaults of its schema."""
+    found: Json = {}
+    for name, attribute in onnx.defs.get_schema(node.op_type, HUB_OPSETS[node.domain], node.domain).attributes.items():
+        if attribute.default_value.name:
+            found[name] = onnx.helper.get_attribute_value(attribute.default_value)
+    found |= {name: value for name, value in node.attributes.items() if value is not None}
+    return {name: _comparable(value) for name, value in found.items()}
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return [_comparable(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _check_inputs(terms: list[Json], a: Graph, b: Graph, found: Json) -> None:
+    """Refuse inputs that don't belong together, or of which B takes less than A."""
+    pairs = match_names([value.name for value in a.inputs], [value.name for value in b.inputs]).pairs
+    others = {value.name: (value, term) for value, term in zip(b.inputs, found["b"]["inputs"], strict=True)}
+    met: set[int] = set()
+    for value, index in zip(a.inputs, found["a"]["inputs"], strict=True):
+        term = terms[index]
+        if value.name not in pairs and value.data is not None:  # built in in B, with its default
+            if not equal(World(terms, {}, {}, 0, {}).value(index), value.data.numpy()):
+                raise Rejected(f"input {value.name!r} hasn't its default")
+            continue
+        twin, other = others[pairs[value.name]]
+        shapes = [_sizes(one.tensor.shape) for one in (value, twin)]
+        kinds = {None if one.tensor.dtype is None else one.tensor.dtype.value for one in (value, twin)}
+        wide = shapes[1] is None or (
+            shapes[0] is not None
+            and len(shapes[0]) == len(shapes[1])
+            and all(new in (None, old) for old, new in zip(*shapes, strict=True))
+        )
+        is_input = index == other and index not in met and term["op"] == "$input" and kinds == {term["dtype"]}
+        if not is_input or not wide or _sizes(term["shape"]) != shapes[0]:
+            raise Rejected(f"input {value.name!r} isn't one and the same in both")
+        met.add(index)
+
+
+def _sizes(shape: Sequence[Any] | None) -> list[int | None] | None:
+    return None if shape is None else [size if isinstance(size, int) else None for size in shape]
+
+
+def check(certificate: str | Path, a: Graph, b: Graph) -> Iterator[str]:
+    """Check a certificate against the hub graphs of two files; A's outputs that it shows to be equal to B's.
+
+    Raises:
+        InvalidModel: the file can't be read.
+        Rejected: it doesn't show it.
+    """
+    try:
+        found = json.loads(Path(certificate).read_text(encoding="utf-8"))
+        checker = Checker(found, a, b)
+        _check_inputs(checker.terms, a, b, found)
+        terms = [checker.graph(graph, side, side["inputs"]) for graph, side in ((a, found["a"]), (b, found["b"]))]
+        pairs = match_names([value.name for value in a.outputs], [value.name for value in b.outputs]).pairs
+        others = {value.name: value for value in b.outputs}
+        for value in a.outputs:
+            if terms[0][value] is None or terms[0][value] != terms[1][others[pairs[value.name]]]:
+                raise Rejected(f"output {value.name!r} has another term in B")
+            yield value.name
+    except OSError as error:
+        raise InvalidModel(f"{certificate}: {error.strerror}") from None
+    except (*_APART, AssertionError, StopIteration, RecursionError) as error:
+        raise Rejected(f"it is no certificate of these files ({type(error).__name__})") from error
