@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..passes.errors import InvalidModel
-from ..passes.exit_codes import OF_VERDICT
+from ..passes.exit_codes import OF_VERDICT, ExitCode
 from ..passes.operator_profiles import profiles
 from .budget import TRIALS
 from .cli_options import (
@@ -25,6 +25,7 @@ from .cli_options import (
     Number,
     OpsetNumber,
     Request,
+    certificate_option,
     json_option,
     proof_option,
     shape_option,
@@ -35,6 +36,7 @@ from .ending import ending
 from .format import FORMATS, MdfStyle
 
 if TYPE_CHECKING:
+    from ..passes.graph import Graph
     from ..runtime.compare.record import Report
     from .conversion import ConversionReport
     from .files import Opset
@@ -100,6 +102,7 @@ def cli() -> None:
     help="Check the result on so many designed inputs; 0: don't.",
 )
 @proof_option
+@certificate_option
 @timeout_option
 @json_option
 def convert(
@@ -116,6 +119,7 @@ def convert(
     only_ops: str | None,
     trials: int,
     proof: bool,
+    certificate: Path | None,
     timeout: float,
     json_file: str | None,
 ) -> int:
@@ -139,6 +143,7 @@ def convert(
             verify=trials,
             timeout=timeout,
             proof=proof,
+            certificate=certificate,
         )
     code = report.exit_code
     if json_file is not None:
@@ -188,6 +193,7 @@ def _print_conversion(report: ConversionReport) -> None:
 @click.option("--atol", type=Number(zero=True), help="Absolute tolerance. Default: by element type.")
 @shape_option
 @proof_option
+@certificate_option
 @timeout_option
 @json_option
 @click.option(
@@ -207,6 +213,7 @@ def verify(
     atol: float | None,
     shapes: Sequence[tuple[str, tuple[int, ...]]],
     proof: bool,
+    certificate: Path | None,
     timeout: float,
     json_file: str | None,
     html_file: Path | None,
@@ -228,6 +235,7 @@ def verify(
             shapes=dict(shapes),
             timeout=timeout,
             proof=proof,
+            certificate=certificate,
         )
     code = OF_VERDICT[report.verdict]
     if json_file is not None:
@@ -268,6 +276,35 @@ def diff(a: Path, b: Path, json_file: str | None, html_file: Path | None) -> int
         for line in report.lines():
             click.echo(line)
     return report.exit_code
+
+
+@cli.command()
+@click.argument("certificate", type=FILE)
+@click.argument("a", type=FILE)
+@click.argument("b", type=FILE)
+def check(certificate: Path, a: Path, b: Path) -> int:
+    """Check that CERTIFICATE shows A and B to compute the same, without any part of what found the proof.
+
+    Exit code 0 if it does, 1 if it doesn't.
+    """
+    from .check import Rejected
+    from .check import check as checked
+    from .files import judged, load, to_hub
+    from .terminal import fail, working
+
+    graphs: list[Graph] = []
+    with working(f"checking {certificate.name}"):
+        for path in (a, b):
+            with judged(path):
+                graphs.append(to_hub(load(path)))
+        try:
+            shown = list(checked(certificate, graphs[0], graphs[1]))
+        except Rejected as error:
+            fail(f"{certificate} is rejected: {error}")
+            return ExitCode.DIFFERENT
+    for name in shown:
+        click.echo(f"output {name!r}: proved equal")
+    return ExitCode.OK
 
 
 def _reason(report: Report | None) -> str:

@@ -101,6 +101,12 @@ proof_option = click.option(
     show_default=True,
     help="Match the files first: what is proved equal, bit for bit, needs few inputs.",
 )
+certificate_option = click.option(
+    "--certificate",
+    type=FILE,
+    callback=writable,
+    help="Write the certificate of the proof into this file, if there is one; see check.",
+)
 shape_option = click.option("--shape", "shapes", type=Shape(), multiple=True, help="Static shape of an input.")
 timeout_option = click.option(
     "--timeout",

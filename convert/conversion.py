@@ -113,6 +113,7 @@ def convert(
     verify: int = TRIALS,
     timeout: float = TIMEOUT,
     proof: bool = True,
+    certificate: Path | None = None,
 ) -> ConversionReport:
     """Convert a file, and check the result by running both.
 
@@ -133,6 +134,7 @@ def convert(
         verify: sets of designed inputs for the check; 0 turns it off.
         timeout: seconds a runtime may take for one set of inputs.
         proof: match the files first; what is proved needs few inputs.
+        certificate: the file for the certificate of a proof; none is written where there is no proof.
 
     Raises:
         InvalidModel: the source can't be read, or the target can't be written.
@@ -188,6 +190,7 @@ def convert(
                     formats=(from_format, to_format),
                     names=(str(source), str(target)),
                     proof=proof,
+                    certificate=certificate,
                 )
             except InvalidModel:
                 report.refusal = _unreadable(draft, to_format)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..passes.errors import BackedgeError
 from ..passes.graph import Graph, Node, Value
+from ..passes.match.certificate import certificate
 from ..passes.match.matching import Matching, match
 from ..passes.schemas import HUB_OPSETS
 from ..runtime.compare.matching import match_names
 from .files import to_dialect, to_hub
 from .folding import computed_arrays
 from .format import Format
+from .terminal import writing
 
 TRIALS = 3
 """Sets of inputs on which what is proved is run all the same: the proof rests on our readers, runtimes on theirs."""
@@ -29,6 +33,7 @@ class Proof:
         matched, of: operators of B (regions aside) of which A has the same values; all of them.
         stops: at which operators of A and of B they part.
         why: what kept the proof from being tried to its end; "" if nothing did.
+        matching: what found it.
     """
 
     outputs: dict[str, bool]
@@ -37,6 +42,7 @@ class Proof:
     of: int = 0
     stops: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
     why: str = ""
+    matching: Matching | None = field(default=None, repr=False, compare=False)
 
     @property
     def holds(self) -> bool:
@@ -80,7 +86,19 @@ def prove(a: Graph, b: Graph) -> Proof:
         len(values),
         ([], []) if found.proved else found.frontier(),
         found.why,
+        found,
     )
+
+
+def write_certificate(proof: Proof, path: Path) -> None:
+    """Write the certificate of a proof that holds.
+
+    Raises:
+        InvalidModel: it can't be written.
+    """
+    assert proof.matching is not None
+    with writing(path):
+        path.write_text(json.dumps(certificate(proof.matching), separators=(",", ":")), encoding="utf-8")
 
 
 def alone(node: Node) -> Graph:

@@ -38,7 +38,7 @@ from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
 from .proof import TRIALS as PROVED_TRIALS
-from .proof import Proof, prove
+from .proof import Proof, prove, write_certificate
 
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
@@ -154,6 +154,7 @@ def verify(
     formats: tuple[str | None, str | None] = (None, None),
     names: tuple[str, str] | None = None,
     proof: bool = True,
+    certificate: Path | None = None,
 ) -> Report:
     """Whether two files compute the same.
 
@@ -168,6 +169,7 @@ def verify(
         shapes: static shapes of inputs of `a`, where the file leaves them open.
         timeout: seconds a runtime may take for one set of inputs.
         names: what the report calls the two.
+        certificate: the file for the certificate of a proof; none is written where there is no proof.
         proof: match the files first; not with inputs or tolerances of one's own, which ask for numbers.
 
     Returns:
@@ -216,7 +218,11 @@ def verify(
         proved: Proof | None = None
         if proof and rtol is None and atol is None and hub_a is not None and hub_b is not None:
             proved = prove(known, hub_b)
+        if certificate is not None and (proved is None or not proved.holds):
+            notes.append("there is no proof, and so no certificate")
         if proved is not None and proved.holds:
+            if certificate is not None:
+                write_certificate(proved, certificate)
             few = list(design(signature, min(trials, PROVED_TRIALS), seed))
             report = compare_sides(side_a, side_b, few, None, None, rounding)
             report.proof = proved.to_json()

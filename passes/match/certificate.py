@@ -7,7 +7,7 @@ computed from them.
      "terms": [{"op", "attributes": {name: value}, "operands": [term | null], "dtype", "shape": [size] | null,
                 "elements": [size], "element": term, "most": [size], "data": {...}}, ...],
      "groups": {group: {"passes": size, "iteration": term, "entered": term | null, "condition": term | null,
-                        "classes": [{"initial": term, "variable": term, "next": term}]}},
+                        "classes": [{"initial": term, "variable": term, "next": term} | null]}},
      "a": graph, "b": graph}
     graph  {"inputs": [term | null], "nodes": [node, ...]}      in topological order; branches without inputs
     node   {"outputs": [term, ...], "then": graph, "else": graph}           of a choice
@@ -27,7 +27,7 @@ import numpy as np
 from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
 from ..types import DType
-from .groups import Group, Member
+from .groups import Class, Group, Member
 from .matching import Matching
 from .numbering import Numbering
 from .polynomials import Size
@@ -68,6 +68,7 @@ class _Writer:
         self.groups: dict[str, Json] = {}
         self._index: dict[Term, int] = {}
         self._met: dict[int, Group] = {}
+        self._used: set[tuple[int, int | None]] = set()  # group and class
 
     # graphs ---------------------------------------------------------------------------------------
 
@@ -94,6 +95,7 @@ class _Writer:
                     body, [known.body.terms.get(value) for value in body.inputs], known.body.terms
                 )
                 self._met[known.group.index] = known.group
+                self._used.update((known.group.index, at) for at in known.classes)
         return found
 
     def write_groups(self) -> None:
@@ -104,16 +106,18 @@ class _Writer:
                 "iteration": self.term(group.iteration),
                 "condition": None if group.condition is None else self.term(group.condition),
                 "classes": [
-                    {
-                        "initial": self.term(one.initial),
-                        "variable": self.term(one.variable),
-                        "next": self.term(one.next),
-                    }
-                    for one in group.classes
+                    self._class(one) if (index, at) in self._used else None for at, one in enumerate(group.classes)
                 ],
             }
             if group.condition is not None:
                 found["entered"] = None if entered is None else self.term(entered)
+
+    def _class(self, one: Class) -> Json:
+        return {
+            "initial": self.term(one.initial),
+            "variable": self.term(one.variable),
+            "next": self.term(one.next),
+        }
 
     # terms ----------------------------------------------------------------------------------------
 
