@@ -13,9 +13,10 @@ Every value of both graphs has a term; outputs are equal where theirs is one. Wh
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from .evaluation import (
     applied,
     attribute_of,
     defined,
+    drawn,
     equal,
     laid_out,
     limits_of,
@@ -48,6 +50,8 @@ WORLDS = 3
 _TRIES = 24
 _ENDLESS = 1 << 62
 _APART = (IndexError, ValueError, KeyError, TypeError, OverflowError, AttributeError)
+_COUNTS = ("$pass", "$passes", "$size", "$count", "$broadcast", "$integers")
+"""Terms whose values have bounds."""
 _TRUE = TensorData.of(np.bool_(True))
 
 
@@ -62,14 +66,15 @@ class Checker:
         self.terms: list[Json] = found["terms"]
         self.groups: Json = found["groups"]
         constants: dict[str, TensorData] = {}
-        for value in (value for side in (a, b) for graph in side.graphs() for value in graph.constants):
+        for value in _constants(a, b):
             if value.data is not None and value.data.dtype is not DType.STRING and value.data.size:
                 array = np.ascontiguousarray(value.data.numpy()).reshape(-1).view(np.uint8)
                 constants[hashlib.blake2b(array.data, digest_size=16).hexdigest()] = value.data
         turns = {group["iteration"]: group["passes"] for group in self.groups.values()}
         if len(turns) < len(self.groups):
             raise Rejected("two groups count their passes together")
-        self.worlds = [World(self.terms, constants, turns, seed, {}) for seed in range(_TRIES)]
+        numbers = _numbers([value.data.numpy() for value in _constants(a, b) if value.data is not None])
+        self.worlds = [World(self.terms, constants, turns, seed, {}, numbers) for seed in range(_TRIES)]
 
     def graph(self, graph: Graph, proof: Json, inputs: Sequence[Any]) -> dict[Value, Any]:
         """Check the terms of a graph whose inputs have these; the terms (or constants) that its values have."""
@@ -91,10 +96,17 @@ class Checker:
             terms |= outputs
         return terms
 
-    def _holds(self, what: object, of: Callable[[World], Any], terms: Any, near: bool = False) -> None:
-        """Whether something has the value of a term (of several, if it is a tuple) in enough worlds."""
+    def _holds(
+        self,
+        what: object,
+        of: Callable[[World], Any],
+        terms: Any,
+        near: bool = False,
+        worlds: Iterable[World] | None = None,
+    ) -> None:
+        """Whether something has the value of a term (of a list: of each) in enough worlds, or all given ones."""
         count = 0
-        for world in self.worlds:
+        for world in self.worlds if worlds is None else worlds:
             try:
                 expected = tuple(map(world.value, terms)) if isinstance(terms, list) else world.value(terms)
                 found = of(world)
@@ -103,9 +115,9 @@ class Checker:
             if not equal(found, expected, near):
                 raise Rejected(f"{what}: it has another value than the term in the certificate")
             count += 1
-            if count == WORLDS:
+            if count == WORLDS and worlds is None:
                 return
-        if not count:
+        if not count and worlds is None:
             raise Rejected(f"{what}: its term couldn't be computed")
 
     def _same(self, what: object, one: Any, other: Any) -> None:
@@ -126,7 +138,42 @@ class Checker:
                 values = [world.value(operand) for operand in operands]
                 return applied(node.domain, node.op_type, node.attributes, values, len(node.outputs))[position]
 
-            self._holds(node, result, index, near=not is_core(node.op))
+            near = not is_core(node.op)
+            self._holds(node, result, index, near)
+            numbers = self._decisive(index, operands)
+            if numbers is not None:
+                self._holds(node, result, index, near, self._around(numbers, operands))
+
+    def _decisive(self, index: int, operands: Sequence[Any]) -> np.ndarray[Any, Any] | None:
+        """The numbers that a term combines with the operands; None unless it rests on all of them and nothing else."""
+        cut, stack = {one for one in operands if isinstance(one, int)}, [index]
+        found = [one.numpy() for one in operands if isinstance(one, TensorData)]
+        met: set[int] = set()
+        while stack:
+            at = stack.pop()
+            term = self.terms[at]
+            if at in cut or at in met:
+                met.add(at)
+                continue
+            met.add(at)
+            if term["op"] == "$constant" or (term["op"] == "$integers" and _is_known(term)):
+                found.append(self.worlds[0].value(at))
+            elif term["op"].startswith("$") and term["op"] not in ("$if", "$slice", "$select", "$output"):
+                return None
+            stack += [one for one in term["operands"] if one is not None]
+        return _numbers(found) if cut and cut <= met else None
+
+    def _around(self, numbers: np.ndarray[Any, Any], operands: Sequence[Any]) -> Iterator[World]:
+        """Worlds in which operands have other values than they are computed to: those that decide something."""
+        for world in self.worlds:
+            random = np.random.default_rng(world.seed)
+            fixed: dict[int, Any] = {}
+            for one in operands:
+                if isinstance(one, int) and self.terms[one]["op"] not in _COUNTS:
+                    with contextlib.suppress(Undefined, *_APART):
+                        like = np.asarray(world.value(one))
+                        fixed[one] = drawn(DType.of(like.dtype), like.shape, random, numbers, 0.6)
+            yield world.where(fixed)
 
     def _is(self, node: Node, term: Json, operands: Sequence[Any]) -> bool:
         """Whether a term is this very operator on these very operands, left out ones at the end aside."""
@@ -137,7 +184,7 @@ class Checker:
                 and other is not None
                 and self.terms[other]["op"] in ("$constant", "$integers")
             ):
-                if any(not isinstance(size, int) for size in self.terms[other].get("elements", ())):
+                if not _is_known(self.terms[other]):
                     return False
                 if not equal(one.numpy(), self.worlds[0].value(other)):
                     return False
@@ -258,6 +305,21 @@ class Checker:
             self._holds(entry.slot, lambda world: self._kept(world, known, element, ((group["passes"]),)), known)
 
 
+def _constants(a: Graph, b: Graph) -> list[Value]:
+    return [value for side in (a, b) for graph in side.graphs() for value in graph.constants]
+
+
+def _is_known(term: Json) -> bool:
+    return all(isinstance(size, int) for size in term.get("elements", ()))
+
+
+def _numbers(arrays: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """The finite numbers of small arrays."""
+    few = [np.asarray(one) for one in arrays if np.asarray(one).dtype.kind in "fiuV" and np.asarray(one).size <= 64]
+    found = np.concatenate([np.zeros(0), *(one.astype(np.float64).reshape(-1) for one in few)])
+    return np.unique(found[np.isfinite(found)])
+
+
 def _attributes(node: Node) -> Json:
     """A node's attributes with the defaults of its schema."""
     found: Json = {}
@@ -307,11 +369,18 @@ def check(certificate: str | Path, a: Graph, b: Graph) -> Iterator[str]:
     """Check a certificate against the hub graphs of two files; A's outputs that it shows to be equal to B's.
 
     Raises:
-        InvalidModel: the file can't be read.
+        InvalidModel: there is no such file, or it is no certificate.
         Rejected: it doesn't show it.
     """
     try:
         found = json.loads(Path(certificate).read_text(encoding="utf-8"))
+        if not isinstance(found, dict) or found.get("certificate") != 1:
+            raise InvalidModel(f"{certificate}: no certificate")
+    except OSError as error:
+        raise InvalidModel(f"{certificate}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise InvalidModel(f"{certificate}: no certificate") from None
+    try:
         checker = Checker(found, a, b)
         _check_inputs(checker.terms, a, b, found)
         terms = [checker.graph(graph, side, side["inputs"]) for graph, side in ((a, found["a"]), (b, found["b"]))]
@@ -321,7 +390,5 @@ def check(certificate: str | Path, a: Graph, b: Graph) -> Iterator[str]:
             if terms[0][value] is None or terms[0][value] != terms[1][others[pairs[value.name]]]:
                 raise Rejected(f"output {value.name!r} has another term in B")
             yield value.name
-    except OSError as error:
-        raise InvalidModel(f"{certificate}: {error.strerror}") from None
     except (*_APART, AssertionError, StopIteration, RecursionError) as error:
-        raise Rejected(f"it is no certificate of these files ({type(error).__name__})") from error
+        raise Rejected(f"it isn't of these files ({type(error).__name__})") from error

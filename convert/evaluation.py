@@ -26,6 +26,7 @@ _LARGEST = 4
 _COMPUTED = ("$slice", "$select", "$if", "$constant", "$integers", "$output")
 
 
+_NONE = np.zeros(0)
 _DRAWN = ("$input", "$variable", "$final", "$stack")
 
 
@@ -43,18 +44,25 @@ class World:
         turns: dict[int, Any],
         seed: int,
         fixed: dict[int, Any],
+        numbers: np.ndarray[Any, Any] = _NONE,
     ) -> None:
         """
         Args:
             constants: of the files, by digest.
             turns: term of the number of a pass -> how many passes there are.
+            numbers: that are drawn more often than others.
         """
         self.terms, self.constants, self.turns, self.seed, self.fixed = terms, constants, turns, seed, fixed
+        self.numbers = numbers
         self.known: dict[int, Any] = dict(fixed)
 
     def at(self, iteration: int, number: int) -> World:
         """The same world in a certain pass."""
-        return World(self.terms, self.constants, self.turns, self.seed, {**self.fixed, iteration: np.int64(number)})
+        return self.where({iteration: np.int64(number)})
+
+    def where(self, fixed: dict[int, Any]) -> World:
+        """The same world with other values of some terms."""
+        return World(self.terms, self.constants, self.turns, self.seed, {**self.fixed, **fixed}, self.numbers)
 
     def size(self, size: Any) -> int:
         if isinstance(size, int):
@@ -79,7 +87,7 @@ class World:
                 low, high = DType(term["dtype"]).integer_limits
                 numbers = [(self.size(one) - low) % (high - low + 1) + low for one in term["elements"]]
                 return np.array(numbers, DType(term["dtype"]).numpy).reshape(term["shape"])
-            case "$size" if (
+            case "$size" if operands[0] not in self.fixed and (
                 self.terms[operands[0]]["op"].startswith("$") and self.terms[operands[0]]["op"] not in _COMPUTED
             ):
                 return np.int64(random.integers(1, _LARGEST))
@@ -130,14 +138,33 @@ class World:
         sizes: list[Any] | None = term.get("shape")
         if term["op"] not in _DRAWN or sizes is None or term["dtype"] in (None, "string"):
             raise Undefined
-        shape, kind = [self.size(one) for one in sizes], DType(term["dtype"])
+        shape = [self.size(one) for one in sizes]
         defined(min(shape, default=0) >= 0 and math.prod(shape) <= 1 << 20)
-        if kind is DType.BOOL:
-            return np.asarray(random.random(shape) < 0.5)
-        if kind.is_integer:
-            return random.integers(-_LARGEST if kind.is_signed else 0, 2 * _LARGEST, shape).astype(kind.numpy)
+        return drawn(DType(term["dtype"]), shape, random, self.numbers, 0.2)
+
+
+def drawn(
+    kind: DType, shape: Sequence[int], random: np.random.Generator, numbers: np.ndarray[Any, Any], share: float
+) -> np.ndarray[Any, Any]:
+    """Random values of a type, a share of them at, beside and between `numbers`, where comparisons turn."""
+    if kind is DType.BOOL:
+        return np.asarray(random.random(shape) < 0.5)
+    if kind.is_integer:
+        plain = random.integers(-_LARGEST if kind.is_signed else 0, 2 * _LARGEST, shape).astype(np.float64)
+    else:
         special = random.choice([0.0, -0.0, np.inf, -np.inf, np.nan], shape)
-        return np.asarray(np.where(random.random(shape) < 0.1, special, random.normal(0, 2, shape))).astype(kind.numpy)
+        plain = np.where(random.random(shape) < 0.1, special, random.normal(0, 2, shape))
+    if numbers.size:
+        one, other = random.choice(numbers, shape), random.choice(numbers, shape)
+        single = one.astype(np.float32)
+        beside = np.nextafter(single, random.choice(np.array([-np.inf, np.inf], np.float32), shape)).astype(np.float64)
+        turn = np.choose(random.integers(0, 4, shape), [one, beside, (one + other) / 2, np.sqrt(np.abs(one * other))])
+        plain = np.where(random.random(shape) < share, turn, plain)
+    if kind.is_integer:
+        low, high = kind.integer_limits
+        plain = np.clip(np.nan_to_num(plain), float(low), float(high) / 2)
+    with np.errstate(all="ignore"):
+        return np.asarray(plain).astype(kind.numpy)
 
 
 def defined(holds: bool) -> bool:

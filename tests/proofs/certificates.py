@@ -3,7 +3,7 @@
 python -m proofs.certificates [catalogue|cases|samples] [--to 13,ir] [--every N] [--match TEXT] [--tampered 20]
                               (from the folder tests)
 
-Tampered with is what the proof rests on: a term in the place of another, an operator, an attribute, a number, a class,
+Each is also shown for mutants of the original that give other results, where it must be rejected. Tampered with is what the proof rests on: a term in the place of another, an operator, an attribute, a number, a class,
 an operand. A change that leaves a valid certificate behind (it concerns nothing that the outputs depend on, or gives
 the same values) is counted as "harmless" if the checker still shows outputs of files that are equal.
 """
@@ -11,6 +11,7 @@ the same values) is counted as "harmless" if the checker still shows outputs of 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import multiprocessing
 import random
@@ -23,13 +24,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import onnx
 from backedge.convert.check import Rejected, check
 from backedge.convert.files import load, to_hub
 from backedge.convert.proof import matched
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
+from backedge.passes.loop import Loop, Sliced, is_loop
 from backedge.passes.match.certificate import certificate
 
+from .mutants import mutants, refuted
 from .share import converted, sources
 
 Place = tuple[Any, Any]
@@ -65,6 +69,12 @@ def tampered(found: dict[str, Any], chosen: random.Random) -> tuple[str, dict[st
         inner[way[-1]] = value + 1
     shown = f" of {found['terms'][way[1]]['op']}" if way[0] == "terms" else ""
     return "/".join(map(str, way)) + shown, copy
+
+
+def ends(graph: Graph) -> bool:
+    """Whether something besides conditions bounds every loop, so that mutants of it can be run."""
+    loops = [Loop(node) for _, node in graph.walk() if is_loop(node)]
+    return all(loop.trip is not None or loop.of(Sliced) for loop in loops)
 
 
 def shown(path: Path, a: Graph, b: Graph) -> str:
@@ -106,6 +116,19 @@ def judged(source: tuple[str, Path], targets: list[str], changes: int) -> Counte
                 print(f"NOT ACCEPTED {name} to {target}: {outcome}", flush=True)
                 continue
             count["accepted"] += 1
+            for kind, mutant in itertools.islice(mutants(onnx.load(path), 0, 1), changes):
+                other = Path(scratch) / "other.onnx"
+                onnx.save(mutant, other)
+                try:
+                    m = to_hub(load(other))
+                except BackedgeError:
+                    continue
+                if not (ends(a) and ends(m)) or not refuted(a, m, 20):
+                    continue
+                count["shown for other files"] += 1
+                if shown(file, a, m) == "accepted":
+                    count["false"] += 1
+                    print(f"FALSE {name} to {target}: {kind}", flush=True)
             for _ in range(changes):
                 what, other = tampered(found, chosen)
                 if other == found:

@@ -1,0 +1,136 @@
+"""Certificates: accepted for the files they are of, rejected for others and after tampering."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.parser
+import pytest
+from backedge.convert import convert
+from backedge.convert.check import Rejected, check
+from backedge.convert.cli import main
+from backedge.convert.files import load, to_hub
+from backedge.convert.proof import matched
+from backedge.passes.errors import InvalidModel
+from backedge.passes.graph import Graph
+from backedge.passes.match.certificate import certificate
+from proofs import certificates
+from proofs.share import sources
+
+from .test_loops import DIFFERENT, EQUAL, HEAD, graphs
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+
+def written(folder: Path, a: Graph, b: Graph) -> Path:
+    path = folder / "proof.json"
+    path.write_text(json.dumps(certificate(matched(a, b))))
+    return path
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_accepted(name: str, tmp_path: Path) -> None:
+    a, b = graphs(tmp_path, EQUAL[name])
+    assert list(check(written(tmp_path, a, b), a, b)) == [value.name for value in a.outputs]
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_rejected_for_other_files(name: str, tmp_path: Path) -> None:
+    """The proof that a model equals itself, held against one that doesn't equal it."""
+    a, b = graphs(tmp_path, DIFFERENT[name])
+    path = written(tmp_path, a, a)
+    assert list(check(path, a, a))
+    for one, other in ((a, b), (b, a)):
+        with pytest.raises(Rejected):
+            list(check(path, one, other))
+
+
+def test_inputs_that_change_places(tmp_path: Path) -> None:
+    text = "(float[2] x, float[2] k) => (float[2] y) {{ y = Sub ({}) }}"
+    a, b = graphs(tmp_path, (text.format("x, k"), text.format("k, x")))
+    path = written(tmp_path, a, a)
+    found = json.loads(path.read_text())
+    found["b"]["inputs"].reverse()  # now every operator of B has A's term
+    path.write_text(json.dumps(found))
+    with pytest.raises(Rejected, match="isn't one and the same in both"):
+        list(check(path, a, b))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: next(iter(c["groups"].values()))["classes"][0].update(initial=0),
+        lambda c: next(iter(c["groups"].values()))["classes"][0].update(next=0),
+        lambda c: next(iter(c["groups"].values())).update(passes=2),
+        lambda c: c["a"]["nodes"][-1].update(outputs=c["a"]["nodes"][-1]["outputs"][::-1]),
+        lambda c: c["b"]["nodes"].pop(),
+        lambda c: c["b"].update(inputs=c["b"]["inputs"][::-1]),
+        lambda c: c.pop("groups"),
+    ],
+    ids=["initial value", "next value", "passes", "results", "an operator gone", "inputs", "groups gone"],
+)
+def test_rejected_after_tampering(change: Callable[[dict[str, Any]], object], tmp_path: Path) -> None:
+    a, b = graphs(tmp_path, EQUAL["names and order of nodes"])
+    path = written(tmp_path, a, b)
+    found = json.loads(path.read_text())
+    change(found)
+    path.write_text(json.dumps(found))
+    with pytest.raises(Rejected):
+        list(check(path, a, b))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"certificate": 2}'])
+def test_what_is_no_certificate(text: str, tmp_path: Path) -> None:
+    a, _ = graphs(tmp_path, EQUAL["commuted"])
+    (tmp_path / "c.json").write_text(text)
+    with pytest.raises(InvalidModel, match="no certificate"):
+        list(check(tmp_path / "c.json", a, a))
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proof, target = tmp_path / "proof.json", tmp_path / "b.xml"
+    source = SAMPLES / "bouncing_ball.onnx"
+    assert convert(source, target, certificate=proof).verdict == "proved"
+    other = onnx.load(source)
+    next(node for node in other.graph.node if node.op_type == "Neg").op_type = "Abs"
+    onnx.save(other, tmp_path / "other.onnx")
+    for b, code in ((target, 0), (tmp_path / "other.onnx", 1), (tmp_path / "none.xml", 2)):
+        with pytest.raises(SystemExit) as ended:
+            main(["check", str(proof), str(source), str(b)])
+        assert ended.value.code == code
+    captured = capsys.readouterr()
+    assert captured.out == "output 'heights': proved equal\noutput 'bounces': proved equal\n"
+    assert "is rejected: Neg-13" in captured.err or "is rejected: Abs-13" in captured.err
+
+
+def test_no_certificate_without_a_proof(tmp_path: Path) -> None:
+    text = "(float[2] x) => (float[2] y) { r = RandomNormalLike (x)  y = Add (x, r) }"
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "r.onnx")
+    report = convert(tmp_path / "r.onnx", tmp_path / "s.onnx", opset=13, verify=2, certificate=tmp_path / "c.json")
+    assert report.verdict == "incomparable" and not (tmp_path / "c.json").exists()
+    assert report.verification is not None
+    assert "there is no proof, and so no certificate" in report.verification.reasons
+
+
+@pytest.mark.parametrize("name", ["greedy_nms", "newton_sqrt", "rnn_scan_both"])
+def test_samples(name: str) -> None:
+    count = certificates.judged((name, SAMPLES / f"{name}.onnx"), ["13", "ir"], 6)
+    assert count["accepted"] >= 1 and not count["not accepted"] and not count["false"] and not count["failed"]
+
+
+@pytest.mark.full
+def test_catalogue(tmp_path: Path) -> None:
+    for source in [*sources("catalogue", tmp_path)][::5]:
+        count = certificates.judged(source, ["13", "ir"], 10)
+        assert not count["false"] and not count["failed"], source
+
+
+def test_the_sources_agree(tmp_path: Path) -> None:
+    """A certificate is the same each time that it is written."""
+    path = SAMPLES / "gru_decoder.onnx"
+    found = [json.dumps(certificate(matched(to_hub(load(path)), to_hub(load(path))))) for _ in range(2)]
+    assert found[0] == found[1]
