@@ -195,13 +195,17 @@ class Checker:
 
     def _choice(self, node: Node, one: Json, operands: Sequence[Any]) -> None:
         inside = [self.graph(node.regions[name], one[name], operands[1:]) for name in ("then", "else")]
-        for index, *values in zip(
-            one["outputs"], *(node.regions[name].outputs for name in ("then", "else")), strict=True
-        ):
+        outputs = (node.regions[name].outputs for name in ("then", "else"))
+        for index, *values in zip(one["outputs"], *outputs, strict=True):
             yes, no = (terms[value] for terms, value in zip(inside, values, strict=True))
-            if self.terms[index]["op"] != "$if" or self.terms[index]["operands"] != [operands[0], yes, no]:
-                taken = lambda world, yes=yes, no=no: yes if bool(np.all(world.value(operands[0]))) else no  # noqa: E731
-                self._holds(node, lambda world, taken=taken: world.value(taken(world)), index)
+            term = self.terms[index]
+            if term["op"] == "$if" and term["operands"][0] == operands[0]:
+                self._same(node, yes, term["operands"][1])
+                self._same(node, no, term["operands"][2])
+            else:
+                taken = lambda w, y=yes, n=no: w.value(y if bool(np.all(w.value(operands[0]))) else n)  # noqa: E731
+                self._holds(node, taken, index)
+                self._holds(node, taken, index, worlds=self.worlds)
 
     def _loop(self, node: Node, one: Json, operands: Sequence[Any]) -> None:
         loop, group, given = Loop(node), self.groups[one["group"]], one["body"]["inputs"]
