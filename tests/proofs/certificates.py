@@ -123,7 +123,8 @@ def judged(source: tuple[str, Path], targets: list[str], changes: int) -> Counte
                     m = to_hub(load(other))
                 except BackedgeError:
                     continue
-                if not (ends(a) and ends(m)) or not refuted(a, m, 20):
+                why = refuted(a, m, 20) if ends(a) and ends(m) else ""
+                if not why or "only the mutant fails" in why:  # onnx's reference implementation runs more than is valid
                     continue
                 count["shown for other files"] += 1
                 if shown(file, a, m) == "accepted":
