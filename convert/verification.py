@@ -189,7 +189,7 @@ def verify(
         limits = min(timeout, _PATIENCE), timeout
         notes: list[str] = []
         side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], limits[0], shown[0], notes)
-        side_b, hub_b, _ = _side(paths[1], formats[1], folders[1], limits[1], shown[1], notes)
+        side_b, hub_b, graph_b = _side(paths[1], formats[1], folders[1], limits[1], shown[1], notes)
         brief = min(timeout, _WITNESS)
         side_a.twin = _twin(paths[0], formats[0], paths[1], formats[1], brief)
         side_b.twin = _twin(paths[1], formats[1], paths[0], formats[0], brief)
@@ -217,7 +217,7 @@ def verify(
         signature = replace(signature, inputs=[one for one in signature.inputs if one.name not in built_in])
         proved: Proof | None = None
         if proof and rtol is None and atol is None and hub_a is not None and hub_b is not None:
-            proved = prove(known, hub_b)
+            proved = prove(known, hub_b, format_of(paths[1], formats[1]), graph_b.opsets.get(""))
         if certificate is not None and (proved is None or not proved.holds):
             notes.append("there is no proof, and so no certificate")
         if proved is not None and proved.holds:
@@ -262,6 +262,8 @@ def _matched(proved: Proof) -> str:
     """What matching says of files that it doesn't prove equal, or that something else speaks against."""
     if proved.holds:
         return "as both files are read here every output is proved equal, so that a difference is one of their runtimes"
+    if proved.lemmas and all(proved.outputs.values()):
+        return f"every output is proved equal if B's way to say {', '.join(proved.lemmas)} gives what A's gives"
     outputs = sum(proved.outputs.values())
     where = ", ".join(dict.fromkeys(proved.stops[1] or proved.stops[0]))
     stops = f"; the proof stops at {where}" if where else ""
