@@ -31,7 +31,7 @@ class Proof:
 
     Attributes:
         outputs: name of A's output -> whether it is proved equal to B's.
-        lemmas: operators that the proof takes for what our converter writes for them.
+        lemmas: operators that the proof takes for what our converter writes for them, or for what they are made of.
         matched, of: operators of B (regions aside) of which A has the same values; all of them.
         stops: at which operators of A and of B they part.
         why: what kept the proof from being tried to its end; "" if nothing did.
@@ -77,7 +77,7 @@ def matched(a: Graph, b: Graph, target: Format | None = None, opset: int | None 
 
 
 def prove(a: Graph, b: Graph, target: Format | None = None, opset: int | None = None) -> Proof:
-    """What is certain of two hub graphs; of small ones also what follows if operators are what `target` has for them."""
+    """What is certain of two hub graphs; of small ones also what follows if operators are as `target` has them."""
     found = matched(a, b)
     if not found.proved and not found.why and target is not None and sum(1 for _ in a.walk()) <= _SMALL:
         modulo = matched(a, b, target, opset)

@@ -252,8 +252,9 @@ def verify(
 def _proved(report: Report) -> str:
     own = [sorted({run.runnable for trial in report.trials for run in side(trial) if run.own}) for side in _SIDES]
     who = " and ".join(dict.fromkeys(", ".join(names) for names in own if names))
+    agree = "agree" if " and " in who else "agrees"
     return (
-        f"every output is proved equal, bit for bit, as both files are read here; {who} agree with that on "
+        f"every output is proved equal, bit for bit, as both files are read here; {who} {agree} with that on "
         f"{report.counts['equal']} inputs"
     )
 
@@ -263,7 +264,7 @@ def _matched(proved: Proof) -> str:
     if proved.holds:
         return "as both files are read here every output is proved equal, so that a difference is one of their runtimes"
     if proved.lemmas and all(proved.outputs.values()):
-        return f"every output is proved equal if B's way to say {', '.join(proved.lemmas)} gives what A's gives"
+        return f"every output is proved equal if both ways to say {', '.join(proved.lemmas)} give the same"
     outputs = sum(proved.outputs.values())
     where = ", ".join(dict.fromkeys(proved.stops[1] or proved.stops[0]))
     stops = f"; the proof stops at {where}" if where else ""

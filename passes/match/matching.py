@@ -25,12 +25,13 @@ class Matching:
     """What two graphs have in common.
 
     Attributes:
-        proved: whether all outputs are one, bit for bit.
+        proved: whether all outputs are one.
         outputs: name of A's output -> (A's term, B's term); None where the graph has none of that name.
         terms: of the values of both graphs, regions aside.
         table: where the terms stand.
         expanded: operators that were replaced by what they are made of.
-        lemmas: the operators that the proof takes for what a converter writes for them, and that.
+        lemmas: the operators that the proof takes for what a converter writes for them, or for what they are made of
+            where that rounds, and that. Outputs are one to the bit only where there are none.
         bodies: of outermost loops of both graphs, terms of the values in them.
         graphs, numbering: what was numbered, and by what.
         why: what stopped the proof before it was tried to the end; "" if nothing did.
@@ -75,6 +76,10 @@ class _Seen:
             for op, operands, results in self.nodes
             if not other.terms.issuperset(results) and other.terms.issuperset(operands)
         }
+
+    def of(self, op: Key) -> set[Any]:
+        """Operands and results of all applications of an operator."""
+        return {one[1:] for one in self.nodes if one[0] == op}
 
     def lacks(self, other: _Seen) -> set[Key]:
         """The operators with results that the other graph hasn't."""
@@ -192,7 +197,8 @@ def _numbered(
     found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(means.expanded), graphs=(a, b))
     found.bodies = numbering.bodies
     found.numbering = numbering
-    found.lemmas = list(numbering.lemmas.values())
+    rounds = {op for op in means.expanded if seen_a.of(op) != numbering.seen.of(op)}
+    found.lemmas = [lemma for (lowered, _), lemma in numbering.lemmas.items() if lowered or lemma[0].op in rounds]
     found.why = "" if bad is None else f"operands of {bad} contradict each other"
     seen_b = numbering.seen
     return found, (seen_a.parts(seen_b) | seen_b.parts(seen_a), seen_a.lacks(seen_b) | seen_b.lacks(seen_a))

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core import DRAWING
+from ..core import CORE, DRAWING
 from ..errors import BackedgeError
 from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
 from ..schema_check import problem
+from ..types import DType
 from .maker import Maker
 from .reading import attributes_of
 from .readings import read
@@ -31,7 +32,8 @@ class Numbering:
     Attributes:
         expansion: what stands for an operator, as it is defined.
         lowering: what a converter writes for an operator, which isn't the same for certain; None where nothing is said.
-        lemmas: the operators for which that was taken, by what they depend on: the node, and what was written for it.
+        lemmas: the operators for which that was taken, by what they depend on: the node, and what was written for it;
+            those, too, whose definition rounds, as runtimes round in ways of their own.
         unroll: loops that certainly run no more often than this are written out.
         budget: nodes that may still be numbered, those of loops' bodies each time.
         groups: of loops that run alike, see `loops`.
@@ -146,7 +148,7 @@ class Numbering:
             twin, graph = self._expanded[key]
             if graph is None:
                 continue
-            if lowered:
+            if lowered or not is_exact(graph):
                 self.lemmas[key] = (twin, graph)
             before, self._lowered = self._lowered, self._lowered or lowered
             terms = self.graph(graph, [term for term in operands if term is not None])
@@ -184,6 +186,18 @@ class Numbering:
             return twin, way(twin)
         except (BackedgeError, AssertionError, LookupError, TypeError, ValueError):  # or operands that no model has
             return twin, None
+
+
+def is_exact(graph: Graph) -> bool:
+    """Whether every operator of a graph, those of its regions included, gives the same bits wherever it is computed."""
+    for _, node in graph.walk():
+        core = CORE.get(node.op_type) if not node.domain else None
+        if node.regions or (core is not None and "exact" in core.properties):
+            continue
+        kinds = [value.tensor.dtype for value in node.outputs]
+        if not all(kind is not None and (kind.is_integer or kind is DType.BOOL) for kind in kinds):
+            return False
+    return True
 
 
 def _draws(node: Node, operands: Sequence[Term | None], m: Maker) -> bool:

@@ -5,7 +5,7 @@ python -m proofs.mutants [--count 2000] [--seed 0] [--inputs 200] [--jobs 2] [--
 
 Each mutant has one fault of `trust.faults`, or one of those that only a proof could miss (a constant moved by one unit
 in the last place, operands exchanged). Where a mutant is proved equal, the executor runs both on designed inputs; every
-bit has to be the same, but for NumPy's matrix products, which depend on where an array lies in memory: 4 units in the
+bit has to be the same (of what is alive: nothing is said of operators that no output needs), but for NumPy's matrix products, which depend on where an array lies in memory: 4 units in the
 last place count as "nearly".
 """
 
@@ -30,6 +30,7 @@ from backedge.convert.files import load, to_hub
 from backedge.convert.proof import matched
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
+from backedge.passes.structure.simplify import RemoveDead
 from backedge.runtime.compare.input_roles import signature_of
 from backedge.runtime.compare.inputs import design
 from backedge.runtime.executor import Executor, never_compile
@@ -130,7 +131,7 @@ def refuted(a: Graph, b: Graph, inputs: int) -> str:
     except BackedgeError:
         return ""
     names = {one.name: other.name for one, other in zip(a.inputs, b.inputs, strict=False)}
-    first, second = Executor(a, never_compile), Executor(b, never_compile)
+    first, second = (Executor(RemoveDead()(graph.copy()).graph, never_compile) for graph in (a, b))
     for number, feed in enumerate(feeds):
         try:
             expected = first.run(feed)
