@@ -97,6 +97,8 @@ def _reversed(op: StepBuilder, node: Node) -> Value:
     """ReverseSequence-10: position t of a sequence takes the element length - 1 - t as long as there is one."""
     data, lengths = required(node, 0), expr(op.newest, required(node, 1))
     time = attribute(node, "time_axis", 0)
+    if {time, attribute(node, "batch_axis", 1)} != {0, 1}:
+        raise Unsupported(node, "its axes of time and batch have to be 0 and 1")
     front = [length_of(op.newest, data, axis) for axis in range(2)]
     rest = sizes_of(op, data, range(2, rank_of(node, data)))
     lines = [along(length, axis, 2) for axis, length in enumerate(front)]
