@@ -8,6 +8,7 @@ from typing import Any
 
 from ..types import DType
 from .assumptions import number_alone, split
+from .choice import IF
 from .numbering import Numbering
 from .polynomials import Size, as_atom, variable
 from .runs import NumberedBody, Run, iteration_of, new_context, number_body, open_outside, seen_value
@@ -73,7 +74,7 @@ def _passes(numbering: Numbering, run: Run, context: int | None) -> Size:
         least = least_of(numbering, limits)
         if run.entered is None:
             return least
-        entered = numbering.m.make("$if", run.entered, table.scalar(least), table.scalar(0))
+        entered = numbering.m.make(IF, run.entered, table.scalar(least), table.scalar(0))
         (passes,) = table.elements(entered) or (0,)
         atom = as_atom(passes)
     else:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..types import DType
+from .choice import IF
 from .elementwise import filled, result_shape, scalar_data
 from .maker import Application, Maker, rule, rules_of
 from .polynomials import Size, as_atom, multiplied_out, quotient, variable
@@ -274,7 +275,7 @@ _NEUTRAL: dict[str, Callable[[DType], Any]] = {
 }
 
 
-@rule("a reduction of nothing gives its neutral element, which need not be chosen", "$if")
+@rule("a reduction of nothing gives its neutral element, which need not be chosen", IF)
 def guarded_reduction(m: Maker, one: Application) -> Term | None:
     condition, nothing, reduced = one.operand(0), one.operand(1), one.operand(2)
     x = reduced.operands[0] if reduced.op in _NEUTRAL else None

@@ -11,6 +11,7 @@ from ..decompose.library import decomposition
 from ..graph import Graph, Node, Value
 from ..rewrite import Key
 from ..types import TensorType, Type, merge
+from .loops import number_loop
 from .maker import Evaluate, Maker
 from .numbering import Exhausted, Expansion, Numbering
 from .rules import RULES, TYPES
@@ -184,7 +185,7 @@ def _numbered(
     def lowered(node: Node) -> Graph | None:
         return lowering(node) if lowering is not None and node.op in means.lowered else None
 
-    numbering = _Watched(m, expansion, lowered, means.unroll)
+    numbering = _Watched(m, number_loop, expansion, lowered, means.unroll)
     terms_a = numbering.graph(a, given[0])
     seen_a, numbering.seen = numbering.seen, _Seen()
     numbering.lowering = lambda node: None

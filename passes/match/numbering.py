@@ -12,6 +12,7 @@ from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
 from ..schema_check import problem
 from ..types import DType
+from .choice import IF
 from .maker import Maker
 from .reading import attributes_of
 from .readings import read
@@ -30,6 +31,7 @@ class Numbering:
     """Numbers graphs in one table.
 
     Attributes:
+        loop: numbers a Loop on its operands, see `loops`.
         expansion: what stands for an operator, as it is defined.
         lowering: what a converter writes for an operator, which isn't the same for certain; None where nothing is said.
         lemmas: the operators for which that was taken, by what they depend on: the node, and what was written for it;
@@ -44,6 +46,7 @@ class Numbering:
     """
 
     m: Maker
+    loop: Callable[[Numbering, Node, tuple[Term | None, ...]], list[Term]]
     expansion: Expansion = lambda node: None
     lowering: Expansion = lambda node: None
     unroll: int = 0
@@ -119,10 +122,8 @@ class Numbering:
         ]
 
     def _with_regions(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
-        from .loops import number_loop
-
         if is_loop(node):
-            return number_loop(self, node, operands)
+            return self.loop(self, node, operands)
         if is_if(node):
             return self._if(node, operands)
         return self.unlike_all(node)
@@ -135,7 +136,7 @@ class Numbering:
             graph = node.regions[name]
             terms = self.graph(graph, captured)
             branches.append([terms[value] for value in graph.outputs])
-        return [self.m.make("$if", condition, yes, no) for yes, no in zip(*branches, strict=True)]
+        return [self.m.make(IF, condition, yes, no) for yes, no in zip(*branches, strict=True)]
 
     def _expand(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term] | None:
         """The terms of what stands for an operator; None where it stands for itself."""

@@ -8,11 +8,12 @@ import numpy as np
 
 from ..loop import Slot, Stacked
 from .assumptions import number_alone, settle
+from .choice import IF
 from .groups import Group
-from .layout import expand, reshape, sliced, transpose, unsqueeze
+from .layout import SELECT, expand, reshape, sliced, transpose, unsqueeze
 from .numbering import Numbering
 from .runs import NumberedBody, Run, Unfollowed, advanced, new_context, number_body, open_outside
-from .terms import Term, Typed
+from .terms import SIZE, Term, Typed
 
 FINAL = "$final"
 """The last value of a class of carried values of a group of loops."""
@@ -48,7 +49,7 @@ def close(term: Term, open_: frozenset[int]) -> Term:
         term.open = open_
         for size in term.shape or ():
             for atom in () if isinstance(size, int) else size.atoms:
-                if atom.op == "$size" and atom.operands[0] is term:
+                if atom.op == SIZE and atom.operands[0] is term:
                     atom.open = open_
     return term
 
@@ -94,7 +95,7 @@ def _stacked(numbering: Numbering, group: Group, slot: Slot, element: Term, open
 
 def _whole_sequence(group: Group, element: Term) -> Term | None:
     """The sequence of which a pass's element is the one at its number, along axis 0."""
-    if element.op != "$select" or element.attribute("axis") != 0 or element.operands[1] is not group.iteration:
+    if element.op != SELECT or element.attribute("axis") != 0 or element.operands[1] is not group.iteration:
         return None
     sequence = element.operands[0]
     return sequence if sequence is not None and group.index not in sequence.open else None
@@ -130,7 +131,7 @@ def chosen(numbering: Numbering, run: Run) -> list[Term]:
     after = body.next
     if run.entered is None:
         return after
-    return [m.make("$if", run.entered, new, old) for new, old in zip(after, before, strict=True)]
+    return [m.make(IF, run.entered, new, old) for new, old in zip(after, before, strict=True)]
 
 
 def _concatenated(numbering: Numbering, slot: Slot, parts: Sequence[Term]) -> Term:

@@ -12,7 +12,7 @@ from ..types import DType
 from .layout import select, sliced
 from .numbering import Numbering
 from .polynomials import Size, as_atom, quotient
-from .terms import PASS, VARIABLE, Contradiction, Term, Typed
+from .terms import PASS, SIZE, VARIABLE, Contradiction, Term, Typed
 
 _ENDLESS = 1 << 62
 """A trip count from which on it says that there is none."""
@@ -171,7 +171,7 @@ def _variable(numbering: Numbering, context: int, which: Any, typed: Typed) -> T
     for size in term.shape or ():
         if not isinstance(size, int):
             for atom in size.atoms:
-                if atom.op == "$size" and atom.operands[0] is term:
+                if atom.op == SIZE and atom.operands[0] is term:
                     atom.open = term.open
     return term
 

@@ -41,7 +41,8 @@ COUNTER = """(int64 m, float[2] x, float[2] k) => (float[2] y, int64[n] all) {
     z = Constant <value_int = 1> ()
     y, last, all = Loop (m, , x, z) <body = b (int64 i, bool c, float[2] a, int64 q)
         => (bool c2, float[2] a2, int64 q2, int64 s) {
-        c2 = Identity (c)  a2 = Add (k, a)  three = Constant <value_int = 3> ()  q2 = Add (q, three)  s = Identity (q) }> }"""
+        c2 = Identity (c)  a2 = Add (k, a)  three = Constant <value_int = 3> ()
+        q2 = Add (q, three)  s = Identity (q) }> }"""
 FIXED = """(float[2] x, float[2] k) => (float[2] y) {{
     m = Constant <value_int = {}> ()
     y = Loop (m, , x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2) {{
@@ -82,8 +83,8 @@ EQUAL = {
         COUNTER,
     ),
     "trips negative and none": (
-        "(float[2] x) => (float[2] y) { m = Constant <value_int = -3> ()  y = Loop (m, , x) <body = b (int64 i, bool c, "
-        "float[2] a) => (bool c2, float[2] a2) { c2 = Identity (c)  a2 = Exp (a) }> }",
+        "(float[2] x) => (float[2] y) { m = Constant <value_int = -3> ()  y = Loop (m, , x) <body = b (int64 i, "
+        "bool c, float[2] a) => (bool c2, float[2] a2) { c2 = Identity (c)  a2 = Exp (a) }> }",
         "(float[2] x) => (float[2] y) { y = Identity (x) }",
     ),
 }

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,22 +26,29 @@ from proofs.share import converted
 from trust.random_models import make
 
 DIRECTED = {
-    "choices": """(bool[2,3] c, float[2,3] x, float[2,3] y) => (bool[2,3] o1, bool[2,3] o2, float[2,3] o3, float[2,3] o4) {
-        t = Constant <value = bool[1] {1}> ()  f = Constant <value = bool[1] {0}> ()  m = Constant <value_float = -1.0> ()
+    "choices": """(bool[2,3] c, float[2,3] x, float[2,3] y) =>
+        (bool[2,3] o1, bool[2,3] o2, float[2,3] o3, float[2,3] o4) {
+        t = Constant <value = bool[1] {1}> ()  f = Constant <value = bool[1] {0}> ()
+        m = Constant <value_float = -1.0> ()
         o1 = Where (c, t, f)  o2 = Equal (c, t)  n = Not (c)  o3 = Where (n, x, y)  p = Mul (x, m)  o4 = Neg (p) }""",
-    "integers": """(int64[3] a, int64[100] d, int8[100] e, int8[100] h) => (int64 o1, bool[100] o2, int8[100] o3, int64[2,3] o4) {
+    "integers": """(int64[3] a, int64[100] d, int8[100] e, int8[100] h) =>
+        (int64 o1, bool[100] o2, int8[100] o3, int64[2,3] o4) {
         i = Constant <value_int = 2> ()  o1 = Gather (a, i)  w = Add (d, i)  o2 = LessOrEqual (w, d)
         l = Cast <to = 7> (e)  k = Cast <to = 7> (h)  s = Mul (l, k)  o3 = Cast <to = 3> (s)
         z = Constant <value_ints = [2, 3]> ()  o4 = Expand (a, z) }""",
     "parts": """(float[6,5] x, float[4,5] y) => (float[2,5] o1, float[5] o2, float[2,5] o3, float[6] o4, float[5] o5) {
-        one = Constant <value_ints = [1]> ()  four = Constant <value_ints = [4]> ()  three = Constant <value_ints = [3]> ()
+        one = Constant <value_ints = [1]> ()  four = Constant <value_ints = [4]> ()
+        three = Constant <value_ints = [3]> ()
         s = Slice (x, one, four)  o1 = Slice (s, one, three)  i = Constant <value_int = 1> ()  o2 = Gather (s, i)
         nine = Constant <value_ints = [9]> ()  seven = Constant <value_ints = [7]> ()
         b = Concat <axis = 0> (x, y)  o3 = Slice (b, seven, nine)  t = Transpose (x)  o4 = Gather (t, i)
-        r = Constant <value_ints = [6, 5, 1]> ()  u = Reshape (x, r)  v = Gather (u, i)  q = Constant <value_ints = [5]> ()
+        r = Constant <value_ints = [6, 5, 1]> ()  u = Reshape (x, r)  v = Gather (u, i)
+        q = Constant <value_ints = [5]> ()
         o5 = Reshape (v, q) }""",
-    "copies": """(float[1,3] x, float[1] y) => (float[4,2,3] o1, float[2,3] o2, float[3,2] o3, float[6] o4, float[2,3] o5) {
-        a = Constant <value_ints = [2, 3]> ()  b = Constant <value_ints = [4, 2, 3]> ()  c = Expand (x, a)  o1 = Expand (c, b)
+    "copies": """(float[1,3] x, float[1] y) =>
+        (float[4,2,3] o1, float[2,3] o2, float[3,2] o3, float[6] o4, float[2,3] o5) {
+        a = Constant <value_ints = [2, 3]> ()  b = Constant <value_ints = [4, 2, 3]> ()  c = Expand (x, a)
+        o1 = Expand (c, b)
         i = Constant <value_int = 1> ()  o2 = Gather (o1, i)  d = Expand (y, a)  o3 = Transpose (d)
         six = Constant <value_ints = [6]> ()  o4 = Reshape (d, six)  e = Constant <value = float[2,1] {3, 3}> ()
         o5 = Expand (e, a) }""",
@@ -67,8 +75,11 @@ def applications(folder: Path) -> Iterator[tuple[Maker, Application, Rule, Term]
         noted: list[tuple[Application, Rule, Term]] = []
         makers: list[Maker] = []
 
-        def maker(table: Table, noted: list = noted, makers: list = makers) -> Maker:
-            makers.append(Maker(table, RULES, TYPES, computed_arrays, lambda *one: noted.append(one)))
+        def note(*applied: Any, noted: list[Any] = noted) -> None:
+            noted.append(applied)
+
+        def maker(table: Table, makers: list[Maker] = makers, note: Any = note) -> Maker:
+            makers.append(Maker(table, RULES, TYPES, computed_arrays, note))
             return makers[0]
 
         names = [{value.name: value.name for value in values} for values in (graphs[0].inputs, graphs[0].outputs)]

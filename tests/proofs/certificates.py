@@ -3,9 +3,10 @@
 python -m proofs.certificates [catalogue|cases|samples] [--to 13,ir] [--every N] [--match TEXT] [--tampered 20]
                               (from the folder tests)
 
-Each is also shown for mutants of the original that give other results, where it must be rejected. Tampered with is what the proof rests on: a term in the place of another, an operator, an attribute, a number, a class,
-an operand. A change that leaves a valid certificate behind (it concerns nothing that the outputs depend on, or gives
-the same values) is counted as "harmless" if the checker still shows outputs of files that are equal.
+Each is also shown for mutants of the original that give other results, where it must be rejected. Tampered with is what
+the proof rests on: a term in the place of another, an operator, an attribute, a number, a class, an operand. A change
+that leaves a valid certificate behind (it concerns nothing that the outputs depend on, or gives the same values) is
+counted as "harmless": the files are equal all the same.
 """
 
 from __future__ import annotations

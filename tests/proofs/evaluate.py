@@ -1,4 +1,4 @@
-"""The value of a term for random values of what it is made of: by the executor's kernels, and NumPy for resolved forms."""
+"""The value of a term for random values of what it is made of: the executor's kernels, NumPy for resolved forms."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class World:
             attributes["axes"], operands[1], operands[2], attributes["steps"], strict=True
         ):
             positions = int(start) + step * np.arange(int(count))
-            if positions.size and not (0 <= positions.min() and positions.max() < x.shape[axis]):
+            if positions.size and not (positions.min() >= 0 and positions.max() < x.shape[axis]):
                 raise Unknown
             x = x.take(positions, axis)
         return x

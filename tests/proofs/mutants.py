@@ -5,8 +5,9 @@ python -m proofs.mutants [--count 2000] [--seed 0] [--inputs 200] [--jobs 2] [--
 
 Each mutant has one fault of `trust.faults`, or one of those that only a proof could miss (a constant moved by one unit
 in the last place, operands exchanged). Where a mutant is proved equal, the executor runs both on designed inputs; every
-bit has to be the same (of what is alive: nothing is said of operators that no output needs), but for NumPy's matrix products, which depend on where an array lies in memory: 4 units in the
-last place count as "nearly".
+bit has to be the same. Nothing is said of operators that no output needs. NumPy's matrix products depend on where an
+array lies in memory: 4 units in the last place count as "nearly". Mutants that no input tells apart, and faults that
+undo themselves, are equal for good.
 """
 
 from __future__ import annotations

@@ -71,14 +71,14 @@ def judged(source: Path, feeds: list[Feeds], name: str, opset: int | None, folde
         return "refused", str(failure)[:150]
     detail = f"{report.nodes[0]} -> {report.nodes[1]} nodes, opset {report.opset}"
     if not feeds:
-        return ("right" if report.verdict == "equal" else report.verdict), detail
+        return ("right" if report.verdict in ("proved", "equal") else report.verdict), detail
     try:
         off = error(runs(target, feeds), runs(source, feeds))
     except Exception as failure:
         return "not run", f"{detail}, {str(failure)[-150:]}"
     if off > RTOL:  # a quantized net's ties turn by the last bit of what comes before them
         verdict = convert(source, target, only_ops=name, opset=opset).verdict
-        return ("right" if verdict == "equal" else verdict), f"{detail}, off by {off:.1e}, verified"
+        return ("right" if verdict in ("proved", "equal") else verdict), f"{detail}, off by {off:.1e}, verified"
     return "right", f"{detail}, off by {off:.1e}"
 
 

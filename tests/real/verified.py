@@ -58,7 +58,7 @@ def verdict(source: Path, target: Path, opset: int | None, trials: int) -> tuple
         return "invalid", str(error)
     except Exception as error:
         return "fault", f"{type(error).__name__}: {error}"
-    if report.verdict == "equal":
+    if report.verdict in ("proved", "equal"):
         return report.verdict, ""
     reasons = report.verification.reasons if report.verification is not None else []
     return report.verdict, " | ".join([report.refusal or "", *reasons[:3]])
