@@ -49,6 +49,7 @@ def _reshape(r: Reading) -> Term | None:
             found.append(size)
         else:
             return None
+    _refuse_negative([size for size in found if size is not None])
     if None not in found:
         total = count_of([size for size in found if size is not None])
         if x.shape is not None and isinstance(total - count_of(x.shape), int) and total != count_of(x.shape):
@@ -60,6 +61,11 @@ def _reshape(r: Reading) -> Term | None:
     if rest is None:
         return None
     return reshape(r.m, x, [rest if size is None else size for size in found])
+
+
+def _refuse_negative(sizes: Sequence[Size]) -> None:
+    if any(isinstance(size, int) and size < 0 for size in sizes):
+        raise Contradiction
 
 
 def _copies_nothing(m: Maker, x: Term, axis: int, size: Size) -> bool:
@@ -135,6 +141,7 @@ def _expand(r: Reading) -> Term | None:
     x, sizes = r.operand(0), r.sizes(1)
     if x is None or x.shape is None or sizes is None:
         return None
+    _refuse_negative(sizes)
     shape = r.m.broadcast([x.shape, sizes])
     return None if shape is None else expand(r.m, x, shape)
 
@@ -144,6 +151,7 @@ def _constant_of_shape(r: Reading) -> Term | None:
     sizes = r.sizes(0)
     if sizes is None:
         return None
+    _refuse_negative(sizes)
     value = r.node.attributes.get("value")
     scalar = r.m.table.constant(value) if isinstance(value, TensorData) else r.m.array(np.float32(0))
     return expand(r.m, reshape(r.m, scalar, ()), sizes)

@@ -21,7 +21,11 @@ def _concat(r: Reading) -> Term | None:
         return None
     if any(part.rank not in (None, rank) for part in parts):
         raise Contradiction
-    return concat(r.m, parts, axis_of(r.attributes.int("axis"), rank))
+    axis = axis_of(r.attributes.int("axis"), rank)
+    for at, sizes in enumerate(zip(*(part.shape for part in parts if part.shape is not None), strict=True)):
+        if at != axis and len({size for size in sizes if isinstance(size, int)}) > 1:
+            raise Contradiction
+    return concat(r.m, parts, axis)
 
 
 @reads("Gather")
@@ -69,7 +73,7 @@ def _slice(r: Reading) -> Term | None:
     steps = ints_of(r.sizes(4)) if r.operand(4) is not None else [1] * len(starts)
     if axes is None or steps is None:
         return None
-    if not len(starts) == len(ends) == len(axes) == len(steps):
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise Contradiction
     rows = [
         _range(r.m, x.shape[axis_of(axis, len(x.shape))], start, end, step)

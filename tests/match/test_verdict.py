@@ -8,6 +8,8 @@ import onnx
 import onnx.parser
 import pytest
 from backedge.convert import convert, verify
+from backedge.convert.files import load, to_hub
+from backedge.convert.proof import matched
 from proofs import classes, mutants, share
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -50,6 +52,24 @@ def test_part_of_a_proof_is_told(tmp_path: Path) -> None:
     assert (report.proof["matched"], report.proof["of"]) == (2, 3)
     assert report.proof["stops"] == {"a": ["Sin"], "b": ["Tanh"]}
     assert "1 of 2 outputs and 2 of 3 operators are proved equal; the proof stops at Tanh" in report.reasons
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(float[4] x) => (float[n] y) { s = Constant <value_ints = [0]> ()  e = Constant <value_ints = [3]> ()  "
+        "t = Constant <value_ints = [0]> ()  y = Slice (x, s, e, s, t) }",
+        "(int64[2, 2] x) => (int64[n, m] y) { k = Constant <value = int64[1, 3] {1, 2, 3}> ()  "
+        "y = Concat <axis = 0> (x, k) }",
+        "(int64[1] x) => (int64[n, m] y) { s = Constant <value_ints = [2, -3]> ()  y = Expand (x, s) }",
+        "(float[2, 3] x) => (float y) { s = Constant <value_ints = [1, 1]> ()  y = ReduceSum <keepdims = 0> (x, s) }",
+    ],
+    ids=["a step of 0", "sizes that differ", "a negative size", "an axis twice"],
+)
+def test_operands_that_contradict_each_other_are_no_proof(text: str, tmp_path: Path) -> None:
+    graph = to_hub(load(model(tmp_path / "a.onnx", text)))
+    found = matched(graph, graph)
+    assert not found.proved and "contradict each other" in found.why
 
 
 def test_random_numbers_are_no_proof(tmp_path: Path) -> None:
