@@ -264,7 +264,8 @@ def _matched(proved: Proof) -> str:
     if proved.holds:
         return "as both files are read here every output is proved equal, so that a difference is one of their runtimes"
     if proved.lemmas and all(proved.outputs.values()):
-        return f"every output is proved equal if both ways to say {', '.join(proved.lemmas)} give the same"
+        more = f" and {len(proved.lemmas) - 6} more" if len(proved.lemmas) > 6 else ""
+        return f"every output is proved equal if both ways to say {', '.join(proved.lemmas[:6])}{more} give the same"
     outputs = sum(proved.outputs.values())
     where = ", ".join(dict.fromkeys(proved.stops[1] or proved.stops[0]))
     stops = f"; the proof stops at {where}" if where else ""
