@@ -168,13 +168,13 @@ def test_sizes_that_runtimes_refuse_and_our_executor_takes_give_way_to_others(tm
     """Padding by reflection needs more elements than it adds, in ONNX Runtime and OpenVINO; NumPy goes to and fro."""
     text = """(float[batch,samples] x) => (float[batch,padded] y) {
         pads = Constant<value=int64[4] {0, 200, 0, 200}>() y = Pad<mode="reflect">(x, pads) }"""
-    assert verify(*files(tmp_path, text, text), trials=8).verdict == "equal"
+    assert verify(*files(tmp_path, text, text), trials=8, proof=False).verdict == "equal"
 
 
 def test_sizes_that_lead_to_other_results_than_are_declared_give_way_to_others(tmp_path):
     """A model that was written from one row, with any number of rows declared for its input only."""
     text = "(float[rows,4] x) => (float[1,4] y) { y = Sigmoid(x) }"
-    report = verify(*files(tmp_path, text, text), trials=16)
+    report = verify(*files(tmp_path, text, text), trials=16, proof=False)
     assert report.verdict == "equal"
     assert sum(trial.status == "equal" for trial in report.trials) >= 16
 
@@ -185,7 +185,7 @@ SLICED = "(float[6,5] x, int64[1] s, int64[1] e) => (float[2,5] y) { y = Slice(x
 
 @pytest.mark.parametrize("text", [RESIZED.replace("$", "antialias=0"), SLICED])
 def test_integers_are_looked_for_that_lead_to_the_declared_sizes(text, tmp_path):
-    report = verify(*files(tmp_path, text, text), trials=16)
+    report = verify(*files(tmp_path, text, text), trials=16, proof=False)
     assert report.verdict == "equal"
     assert sum(trial.status == "equal" for trial in report.trials) >= 14
 

@@ -125,6 +125,13 @@ def same(a: Any, b: Any, units: bool = False) -> bool:
     return bool(np.array_equal(a, b))
 
 
+def _of_outputs(graph: Graph, other: Graph) -> Graph:
+    """What the outputs that two graphs have in common need: nothing is said of an additional one."""
+    copy, both = graph.copy(), {value.name for value in other.outputs}
+    copy.outputs = [value for value in copy.outputs if value.name in both] or copy.outputs
+    return RemoveDead()(copy).graph
+
+
 def refuted(a: Graph, b: Graph, inputs: int) -> str:
     """Where two graphs give different results on designed inputs; "" where they don't."""
     try:
@@ -132,7 +139,7 @@ def refuted(a: Graph, b: Graph, inputs: int) -> str:
     except BackedgeError:
         return ""
     names = {one.name: other.name for one, other in zip(a.inputs, b.inputs, strict=False)}
-    first, second = (Executor(RemoveDead()(graph.copy()).graph, never_compile) for graph in (a, b))
+    first, second = (Executor(_of_outputs(*pair), never_compile) for pair in ((a, b), (b, a)))
     for number, feed in enumerate(feeds):
         try:
             expected = first.run(feed)
