@@ -63,11 +63,18 @@ class Difference:
 
 @dataclass(slots=True)
 class Differences:
-    """All differences of two graphs, regions included, and how many operators there are and are the same."""
+    """All differences of two graphs, regions included, and how many operators there are and are the same.
+
+    Attributes:
+        pairs: values of A and the value of B that belongs to each, the same or not, those in regions included.
+        nodes: loops and choices of A that aren't the same in B, and those of B.
+    """
 
     found: list[Difference]
     same: int
     of: tuple[int, int]
+    pairs: dict[Value, Value]
+    nodes: dict[Node, Node]
 
 
 def differences(matching: Matching) -> Differences:
@@ -83,9 +90,18 @@ def differences(matching: Matching) -> Differences:
         for other in b.outputs
         if matching.terms[1].get(other) is matching.outputs.get(one.name, (None, None))[1]
     ]
-    aligned = _Aligned(a, b, pairs, stands_for, outputs)
+    aligned = _Aligned(a, b, pairs, stands_for, outputs, _Together({}, {}))
     found = aligned.differences()
-    return Differences(found, len(b) - len(aligned.left_b), (len(a), len(b)))
+    together = aligned.together
+    return Differences(found, len(b) - len(aligned.left_b), (len(a), len(b)), together.values, together.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Together:
+    """What belongs together in all graphs that were looked into."""
+
+    values: dict[Value, Value]
+    nodes: dict[Node, Node]
 
 
 class _Aligned:
@@ -95,6 +111,7 @@ class _Aligned:
         pairs: values of A that are the same in B.
         stands_for: the value of B under which `pairs` has others that are the same as it.
         outputs: outputs that belong together.
+        together: takes up what belongs together here and in regions.
     """
 
     def __init__(
@@ -104,7 +121,9 @@ class _Aligned:
         pairs: dict[Value, Value],
         stands_for: dict[Value, Value],
         outputs: Sequence[tuple[Value, Value]],
+        together: _Together,
     ) -> None:
+        self.together = together
         self.outputs = outputs
         self.stands_for = stands_for
         self.partner = dict(pairs)  # values that belong together, whether or not they are the same
@@ -119,8 +138,11 @@ class _Aligned:
         return self.stands_for.get(value, value)
 
     def differences(self) -> list[Difference]:
+        self._by_name()
         self._forwards()
         self._backwards()
+        self.together.values.update(self.partner)
+        self.together.nodes.update((node, other) for node, other in self.nodes.items() if node.regions)
         taken = set(self.nodes.values())
         found: list[Difference] = []
         for node in self.left_a:
@@ -128,12 +150,33 @@ class _Aligned:
             found.append(Difference("removed", node, None) if other is None else self._compared(node, other))
         return found + [Difference("added", None, node) for node in self.left_b if node not in taken]
 
+    def _by_name(self) -> None:
+        """Pair values of one name and element type, as conversions keep names, and operators that are the same, too."""
+        named = {value.name: value for node in self.left_b for value in _named(node)}
+        free = set(self.left_b)
+        for node in self.left_a:
+            for value in _named(node):
+                twin = named.get(value.name)
+                if twin is None or twin.tensor.dtype is not value.tensor.dtype or value in self.partner:
+                    continue
+                assert twin.producer is not None
+                if twin.producer.op == node.op and twin.producer in free and twin.index == value.index:
+                    free.discard(twin.producer)
+                    self._pair(node, twin.producer)
+                else:
+                    self.partner[value] = self._of_b(twin)
+
     def _forwards(self) -> None:
         """Pair operators by their operands."""
         waiting: dict[Any, list[Node]] = {}
+        taken = set(self.nodes.values())
         for node in self.left_b:
+            if node in taken:
+                continue
             waiting.setdefault((node.op, *(self._place(value, None) for value in node.inputs)), []).append(node)
         for node in self.left_a:
+            if node in self.nodes:
+                continue
             options = waiting.get((node.op, *(self._place(value, self.partner) for value in node.inputs)), [])
             if options:
                 named = next((index for index, one in enumerate(options) if one.name and one.name == node.name), 0)
@@ -197,7 +240,7 @@ class _Aligned:
         for index, name in enumerate(name for name in node.regions if name in other.regions):
             pairs, texts = self._entering(_entries(node, name), _entries(other, name))
             details += texts if not index else []
-            inner += _region(node.regions[name], other.regions[name], pairs)
+            inner += _region(node.regions[name], other.regions[name], pairs, self.together)
         return details, inner
 
     def _entering(self, a: list[_Entering], b: list[_Entering]) -> tuple[dict[Value, Value], list[str]]:
@@ -262,14 +305,15 @@ _ENTERS = {
 }
 
 
-def _region(a: Graph, b: Graph, pairs: dict[Value, Value]) -> list[Difference]:
+def _region(a: Graph, b: Graph, pairs: dict[Value, Value], together: _Together) -> list[Difference]:
     """The differences of two regions, given which of their inputs are the same."""
     first: dict[Any, Value] = {}
     stands_for = {value: first.setdefault(_content(value), value) for value in b.values() if value.data is not None}
     pairs = pairs | {value: first[_content(value)] for value in a.constants if _content(value) in first}
     pairs = _structure(a, b, pairs, stands_for)
     outputs = list(zip(a.outputs, b.outputs, strict=False))
-    return [*_Aligned(a, b, pairs, stands_for, outputs).differences(), *_handed_out(pairs, stands_for, outputs)]
+    aligned = _Aligned(a, b, pairs, stands_for, outputs, together)
+    return [*aligned.differences(), *_handed_out(pairs, stands_for, outputs)]
 
 
 def _handed_out(

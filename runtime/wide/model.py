@@ -10,6 +10,7 @@ import numpy as np
 from ...passes.graph import Graph
 from ...passes.types import DType
 from ..executor import Executor
+from ..plan import Watch
 from .arithmetic import Wide
 from .noise import Noise
 from .steps import Forced, Recorder, Step
@@ -41,14 +42,15 @@ class WideModel:
     Args:
         graph: a hub graph.
         real: what its floats are held in.
+        watch: sees the calls of nodes, see `Executor`.
 
     Raises:
         Unsupported, InvalidModel: as the executor does.
     """
 
-    def __init__(self, graph: Graph, real: np.dtype[Any] = DOUBLE) -> None:
+    def __init__(self, graph: Graph, real: np.dtype[Any] = DOUBLE, watch: Watch | None = None) -> None:
         self._wide = Wide(real)
-        self._executor = Executor(graph, arithmetic=self._wide)
+        self._executor = Executor(graph, arithmetic=self._wide, watch=watch)
         self.graph = graph
 
     @property
