@@ -14,7 +14,6 @@ from .runs import (
     Unfollowed,
     advanced,
     iteration_of,
-    new_context,
     number_body,
     seen_value,
 )
@@ -26,7 +25,7 @@ _ROUNDS = 64
 def settle(numbering: Numbering, run: Run) -> None:
     """Find what can be assumed of the carried values of a loop by itself."""
     for _ in range(_ROUNDS + 4 * len(run.assumed)):
-        context = new_context(numbering)
+        context = numbering.m.table.context()
         iteration = iteration_of(numbering, context, run)
         seen = [
             seen_value(numbering, context, one, variable(iteration), (one.class_of, one.kept, one.initial.number))

@@ -11,7 +11,7 @@ from .assumptions import number_alone, split
 from .choice import IF
 from .numbering import Numbering
 from .polynomials import Size, as_atom, variable
-from .runs import NumberedBody, Run, iteration_of, new_context, number_body, open_outside, seen_value
+from .runs import NumberedBody, Run, iteration_of, number_body, open_outside, seen_value
 from .terms import PASSES, Term, Typed
 
 
@@ -46,7 +46,7 @@ class Group:
 
 def new_group(numbering: Numbering, run: Run, key: Any) -> tuple[Group, list[int | None], NumberedBody]:
     """A group of this loop alone."""
-    context = new_context(numbering)
+    context = numbering.m.table.context()
     iteration = iteration_of(numbering, context, run)
     body = number_alone(numbering, run, context)
     classes: list[Class] = []
@@ -191,7 +191,7 @@ def _refine(
 ) -> None:
     """Split classes of items by what they become, until that tells no more of them apart."""
     for _ in range(len(items) + 1):
-        context = new_context(numbering)
+        context = numbering.m.table.context()
         became: dict[int, Term] = {}  # by position of the item
         position = {item.at: index for index, item in enumerate(items) if item.at is not None}
         mine = {slot: index for index, item in enumerate(items) for slot in item.slots}

@@ -17,7 +17,7 @@ from .assumptions import number_alone, settle
 from .groups import join, new_group
 from .numbering import Numbering
 from .results import chosen, results, unrolled
-from .runs import Run, Unfollowed, begin, is_choice, known_trips, new_context
+from .runs import Run, Unfollowed, begin, is_choice, known_trips
 from .terms import Term
 
 
@@ -37,7 +37,7 @@ def number_loop(numbering: Numbering, node: Node, operands: tuple[Term | None, .
 
 def _number(numbering: Numbering, run: Run) -> list[Term]:
     settle(numbering, run)
-    context = new_context(numbering)
+    context = numbering.m.table.context()
     probe = number_alone(numbering, run, context)
     key = (frozenset(run.limits), run.entered, probe.condition is not None)
     groups = numbering.groups.setdefault(key, [])

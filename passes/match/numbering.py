@@ -52,7 +52,6 @@ class Numbering:
     unroll: int = 0
     budget: int = 200_000
     groups: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
-    contexts: int = 0
     contradicted: Node | None = None
     lemmas: dict[Any, tuple[Node, Graph]] = field(default_factory=dict[Any, tuple[Node, Graph]])
     loops: dict[tuple[Node, tuple[Term | None, ...]], Any] = field(default_factory=dict[Any, Any])
@@ -115,9 +114,9 @@ class Numbering:
 
     def unlike_all(self, node: Node) -> list[Term]:
         """Terms that are equal to no others: of what draws, or isn't followed."""
-        self.contexts += 1
+        which = self.m.table.context()
         return [
-            self.m.table.term("$unknown", (), (("which", self.contexts), ("index", index)), Typed(None, None))
+            self.m.table.term("$unknown", (), (("which", which), ("index", index)), Typed(None, None))
             for index in range(len(node.outputs))
         ]
 

@@ -12,7 +12,7 @@ from .choice import IF
 from .groups import Group
 from .layout import SELECT, expand, reshape, sliced, transpose, unsqueeze
 from .numbering import Numbering
-from .runs import NumberedBody, Run, Unfollowed, advanced, new_context, number_body, open_outside
+from .runs import NumberedBody, Run, Unfollowed, advanced, number_body, open_outside
 from .terms import SIZE, Term, Typed
 
 FINAL = "$final"
@@ -154,7 +154,9 @@ def _empty(numbering: Numbering, run: Run) -> list[Term]:
         return []
     settle(numbering, run)
     found: list[Term] = []
-    for entry, element in zip(run.stacked, number_alone(numbering, run, new_context(numbering)).elements, strict=True):
+    for entry, element in zip(
+        run.stacked, number_alone(numbering, run, numbering.m.table.context()).elements, strict=True
+    ):
         slot, shape = entry.slot, element.static_shape
         assert isinstance(slot, Stacked)
         if shape is None or element.dtype is None:

@@ -149,11 +149,6 @@ def _parts(slot: Sliced, sequence: Term) -> Size:
     return parts
 
 
-def new_context(numbering: Numbering) -> int:
-    numbering.contexts += 1
-    return numbering.contexts
-
-
 def iteration_of(numbering: Numbering, context: int, run: Run) -> Term:
     """The number of the pass, which is within the limits."""
     table = numbering.m.table

@@ -130,6 +130,13 @@ class Table:
         self._least: dict[Term, int] = {}
         self._constants: dict[int, tuple[TensorData, Term]] = {}
         self.made = 0
+        self._contexts = 0
+
+    def context(self) -> int:
+        """A number that no other context of a loop's variables has: what is known of a variable is kept by its term,
+        over all tries to prove two graphs equal."""
+        self._contexts += 1
+        return self._contexts
 
     # making ---------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ drawn at random, which say what rounding explains (see `runtime.wide`).
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -139,9 +140,7 @@ class Search:
         for one, twin in zip(a.outputs, b.outputs, strict=False) if len(a.outputs) == len(b.outputs) == 1 else ():
             self._partner.setdefault(twin, one)
         self._nodes = {twin: one for one, twin in nodes.items()}
-        self._outputs = [
-            (one, twin) for one in a.outputs for twin in b.outputs if outputs.get(one.name) == twin.name
-        ]
+        self._outputs = [(one, twin) for one in a.outputs for twin in b.outputs if outputs.get(one.name) == twin.name]
         for one, twin in self._outputs:
             if one.producer is not None and twin.producer is not None:
                 self._partner[twin] = one
@@ -408,9 +407,7 @@ class Search:
 
     # telling ------------------------------------------------------------------------------------------------
 
-    def _location(
-        self, one: _Candidate, text: str, is_certain: bool, both: tuple[Recorded, Recorded]
-    ) -> Location:
+    def _location(self, one: _Candidate, text: str, is_certain: bool, both: tuple[Recorded, Recorded]) -> Location:
         (what_a, passes_a), (what_b, passes_b) = one.a, one.b
         if isinstance(what_b, Node) or isinstance(what_a, Node):
             assert isinstance(what_a, Node) and isinstance(what_b, Node)
@@ -435,16 +432,12 @@ class Search:
         found.compared, found.agreed, found.rounded = self._compared, self._agreed, self._rounded
         return found
 
-    def _between(
-        self, a: Value, b: Value, both: tuple[Recorded, Recorded]
-    ) -> tuple[tuple[list[str], list[str]], bool]:
+    def _between(self, a: Value, b: Value, both: tuple[Recorded, Recorded]) -> tuple[tuple[list[str], list[str]], bool]:
         """Operators of each side that no value of the other belongs to, on the way to a value."""
         partners = set(self._partner.values())
         names: list[list[str]] = []
         for value, cone, known in ((a, Cone(self._graphs[0]), partners), (b, self._cone, set(self._partner))):
-            values, _ = cone.of(
-                cone.operands(value), lambda one, known=known: one in known or one.data is not None
-            )
+            values, _ = cone.of(cone.operands(value), lambda one, known=known: one in known or one.data is not None)
             nodes = {one.producer for one in values if one.producer is not None}
             names.append(sorted(f"{node.op_type} {shown(node)!r}" for node in nodes if node is not value.producer))
         return (names[0], names[1]), not names[1]
@@ -462,10 +455,8 @@ class Search:
 
 def _ended_early(run: Callable[..., Any], *arguments: Any) -> None:
     """A run, of which what came before it failed counts, too."""
-    try:
+    with contextlib.suppress(BackedgeError):
         run(*arguments)
-    except BackedgeError:
-        pass
 
 
 def _spreads(exact: list[Any], noisy: Sequence[list[Any]], found: list[Any], value: Value) -> float:

@@ -51,7 +51,7 @@ def test_a_file_and_itself(tmp_path: Path) -> None:
         ),
         (
             ("1, 2, 3", "Add", 0),
-            ["- Mul 'p'", "~ Concat 'y'", "    operand 0 is Mul 'p' in A and Add 'p' in B", "+ Add 'p'"],
+            ["- Mul 'p'", "+ Add 'p'", ". the same operators on what differs before them: Concat 'y'"],
         ),
     ],
 )

@@ -43,6 +43,15 @@ COUNTER = """(int64 m, float[2] x, float[2] k) => (float[2] y, int64[n] all) {
         => (bool c2, float[2] a2, int64 q2, int64 s) {
         c2 = Identity (c)  a2 = Add (k, a)  three = Constant <value_int = 3> ()
         q2 = Add (q, three)  s = Identity (q) }> }"""
+INNER_COUNT = """(int64 m, float[2] x, float[2] k) => (float[2] y) {{
+    two = Constant <value_int = 2> ()
+    y = Loop (m, , x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2) {{
+        c2 = Identity (c)  less = {} (i, two)
+        a2 = If (less) <
+            then_branch = t () => (float[2] q) {{
+                q = Loop (two, , a) <body = e (int64 j, bool f, float[2] d) => (bool f2, float[2] d2) {{
+                    f2 = Identity (f)  d2 = Add (d, k) }}> }},
+            else_branch = o () => (float[2] r) {{ r = Neg (a) }}> }}> }}"""
 FIXED = """(float[2] x, float[2] k) => (float[2] y) {{
     m = Constant <value_int = {}> ()
     y = Loop (m, , x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2) {{
@@ -89,6 +98,10 @@ EQUAL = {
     ),
 }
 DIFFERENT = {
+    "what bounds an inner loop's number doesn't bound the outer one's": (
+        INNER_COUNT.format("Less"),
+        INNER_COUNT.format("LessOrEqual"),
+    ),
     "another operator on what is captured": (
         LOOP.format("a2 = Add (a, k)  s = Identity (a2)"),
         LOOP.format("a2 = Mul (a, k)  s = Identity (a2)"),

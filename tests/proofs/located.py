@@ -31,6 +31,7 @@ from backedge.passes.graph import Graph, Node
 from backedge.passes.loop import Loop, is_loop
 from backedge.runtime.compare.input_roles import signature_of
 from backedge.runtime.compare.inputs import design
+from backedge.runtime.compare.matching import match_names
 from backedge.runtime.compare.tolerance import measure_values
 from backedge.runtime.executor import Executor, never_compile
 from backedge.runtime.locate.search import Location
@@ -197,14 +198,15 @@ def _one(name: str, a: Graph, b: Graph, feeds: list[Any], names: set[str], show:
     for feed in feeds:
         given = dict(zip(twins, (feed[value.name] for value in a.inputs if value.name in feed), strict=False))
         try:
-            expected = list(first.run(feed).values())
+            expected = first.run(feed)
         except BackedgeError:
             continue
         try:
-            actual = list(second.run(given).values())
-            if len(actual) != len(expected):
+            actual = second.run(given)
+            outputs = match_names(list(expected), list(actual)).pairs
+            if len(outputs) != len(expected):
                 return
-            if all(measure_values(*pair).difference is None for pair in zip(expected, actual, strict=True)):
+            if all(measure_values(expected[one], actual[twin]).difference is None for one, twin in outputs.items()):
                 continue
         except InvalidModel:  # it takes other inputs
             return
@@ -221,7 +223,9 @@ def _one(name: str, a: Graph, b: Graph, feeds: list[Any], names: set[str], show:
         for graph, where in ((a, found.a), (b, found.b)):
             if where is not None:
                 name_here = where.value or where.steps[-1].name
-                makers = {value.name: node for inner in graph.graphs() for node in inner.nodes for value in node.outputs}
+                makers = {
+                    value.name: node for inner in graph.graphs() for node in inner.nodes for value in node.outputs
+                }
                 results = {name_here} | {value.name for value in makers[name_here].outputs if value.name}
                 right = right or bool(results & allowed(graph, names))
         yield "right" if right else "wrong"
@@ -231,7 +235,10 @@ def _one(name: str, a: Graph, b: Graph, feeds: list[Any], names: set[str], show:
         if not found.is_certain:
             yield "uncertain"
         if show and not right:
-            print(f"WRONG {name}: {found.b} {found.b and found.b.value} ({found.how} {found.text}) not {sorted(names)}", flush=True)
+            print(
+                f"WRONG {name}: {found.b} {found.b and found.b.value} ({found.how} {found.text}) not {sorted(names)}",
+                flush=True,
+            )
         return
 
 
@@ -249,9 +256,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         models = list(chosen_models(options.of.split(","), options.seed, Path(scratch)))
         random.Random(options.seed).shuffle(models)
-        work = partial(
-            judged, targets=options.to.split(","), seed=options.seed, each=options.each, show=options.show
-        )
+        work = partial(judged, targets=options.to.split(","), seed=options.seed, each=options.each, show=options.show)
         with multiprocessing.Pool(options.jobs) as pool:
             for count in pool.imap_unordered(work, models):
                 total.update(count)

@@ -31,7 +31,7 @@ from backedge.convert.files import load, to_hub
 from backedge.convert.proof import matched
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
-from backedge.passes.structure.simplify import RemoveDead
+from backedge.passes.structure.canonical import canonicalize
 from backedge.runtime.compare.input_roles import signature_of
 from backedge.runtime.compare.inputs import design
 from backedge.runtime.executor import Executor, never_compile
@@ -129,7 +129,8 @@ def _of_outputs(graph: Graph, other: Graph) -> Graph:
     """What the outputs that two graphs have in common need: nothing is said of an additional one."""
     copy, both = graph.copy(), {value.name for value in other.outputs}
     copy.outputs = [value for value in copy.outputs if value.name in both] or copy.outputs
-    return RemoveDead()(copy).graph
+    canonicalize(copy)  # stacks that nobody asks for, too
+    return copy
 
 
 def refuted(a: Graph, b: Graph, inputs: int) -> str:
