@@ -151,14 +151,14 @@ class Checker:
         met: set[int] = set()
         while stack:
             at = stack.pop()
-            term = self.terms[at]
-            if at in cut or at in met:
-                met.add(at)
-                continue
+            term, is_new = self.terms[at], at not in met
             met.add(at)
-            if term["op"] == "$constant" or (term["op"] == "$integers" and _is_known(term)):
+            if _is_known(term):
                 found.append(self.worlds[0].value(at))
-            elif term["op"].startswith("$") and term["op"] not in ("$if", "$slice", "$select", "$output"):
+            if at in cut or not is_new:
+                continue
+            is_leaf = term["op"].startswith("$") and term["op"] not in ("$if", "$slice", "$select", "$output")
+            if is_leaf and not _is_known(term):
                 return None
             stack += [one for one in term["operands"] if one is not None]
         return _numbers(found) if cut and cut <= met else None
@@ -168,25 +168,30 @@ class Checker:
         for world in self.worlds:
             random = np.random.default_rng(world.seed)
             fixed: dict[int, Any] = {}
-            for one in operands:
-                if isinstance(one, int) and self.terms[one]["op"] not in _COUNTS:
-                    with contextlib.suppress(Undefined, *_APART):
+            for one in (one for one in operands if isinstance(one, int) and not _is_known(self.terms[one])):
+                with contextlib.suppress(Undefined, *_APART):
+                    if self.terms[one]["op"] not in _COUNTS:
                         like = np.asarray(world.value(one))
                         fixed[one] = drawn(DType.of(like.dtype), like.shape, random, numbers, 0.6)
+                    for turn in self._turns(one):
+                        most = world.size(world.turns[turn])
+                        fixed[turn] = np.int64(
+                            random.choice([0, most - 1, *numbers[(numbers >= 0) & (numbers < most)]])
+                        )
             yield world.where(fixed)
+
+    def _turns(self, index: int) -> list[int]:
+        """The numbers of passes in a term."""
+        sizes = [size for size in self.terms[index].get("elements", ()) if not isinstance(size, int)]
+        atoms = {index, *(atom for size in sizes for _, some in size for atom in some)}
+        return [atom for atom in atoms if self.terms[atom]["op"] == "$pass"]
 
     def _is(self, node: Node, term: Json, operands: Sequence[Any]) -> bool:
         """Whether a term is this very operator on these very operands, left out ones at the end aside."""
         count = max((index + 1 for index, one in enumerate(operands) if one is not None), default=0)
         for one, other in zip(operands[:count], term["operands"], strict=False):
-            if (
-                isinstance(one, TensorData)
-                and other is not None
-                and self.terms[other]["op"] in ("$constant", "$integers")
-            ):
-                if not _is_known(self.terms[other]):
-                    return False
-                if not equal(one.numpy(), self.worlds[0].value(other)):
+            if isinstance(one, TensorData) and other is not None:
+                if not _is_known(self.terms[other]) or not equal(one.numpy(), self.worlds[0].value(other)):
                     return False
             elif one != other:
                 return False
@@ -314,7 +319,10 @@ def _constants(a: Graph, b: Graph) -> list[Value]:
 
 
 def _is_known(term: Json) -> bool:
-    return all(isinstance(size, int) for size in term.get("elements", ()))
+    """Whether a term is a constant."""
+    if term["op"] != "$integers":
+        return term["op"] == "$constant"
+    return all(isinstance(size, int) for size in term["elements"])
 
 
 def _numbers(arrays: Sequence[Any]) -> np.ndarray[Any, Any]:
