@@ -27,6 +27,7 @@ from .cli_options import (
     Request,
     certificate_option,
     json_option,
+    memory_option,
     proof_option,
     shape_option,
     timeout_option,
@@ -180,7 +181,11 @@ def _print_conversion(report: ConversionReport) -> None:
 @cli.command()
 @click.argument("a", type=FILE)
 @click.argument("b", type=FILE)
-@click.option("--inputs", type=FILE, help="A .npz file with one array for each input of A, instead of designed inputs.")
+@click.option(
+    "--inputs",
+    type=click.Path(path_type=Path),
+    help="A .npz file with one array for each input of A, or a folder of them, instead of designed inputs.",
+)
 @click.option(
     "--trials",
     type=click.IntRange(1),
@@ -195,6 +200,7 @@ def _print_conversion(report: ConversionReport) -> None:
 @proof_option
 @certificate_option
 @timeout_option
+@memory_option
 @json_option
 @click.option(
     "--html",
@@ -215,6 +221,7 @@ def verify(
     proof: bool,
     certificate: Path | None,
     timeout: float,
+    memory: int,
     json_file: str | None,
     html_file: Path | None,
 ) -> int:
@@ -222,7 +229,7 @@ def verify(
     from . import verification
     from .terminal import out, working, write_json, writing
 
-    batches = None if inputs is None else [verification.read_inputs(inputs)]
+    samples = None if inputs is None else verification.read_samples(inputs)
     with working(f"comparing {a.name} with {b.name}"):
         report = verification.verify(
             a,
@@ -231,11 +238,12 @@ def verify(
             seed=seed,
             rtol=rtol,
             atol=atol,
-            inputs=batches,
+            inputs=samples,
             shapes=dict(shapes),
             timeout=timeout,
             proof=proof,
             certificate=certificate,
+            memory=memory,
         )
     code = OF_VERDICT[report.verdict]
     if json_file is not None:

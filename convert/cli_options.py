@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import click
 from .budget import TIMEOUT
 from .format import FORMATS
 
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -71,6 +73,21 @@ class Number(click.ParamType):
         return number
 
 
+class Bytes(click.ParamType):
+    """An amount of memory: 512M, 1.5G, 2GiB; a plain number is bytes."""
+
+    name = "SIZE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
+        size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+        if size < 1 << 20:
+            self.fail(f"{value!r} is no amount of memory from 1M on, such as 512M or 2G", param, ctx)
+        return size
+
+
 def writable(ctx: click.Context, param: click.Parameter, value: str | Path | None) -> str | Path | None:
     """A file to be written later: what stands in its way is told before the work begins."""
     if value is not None and str(value) != "-":
@@ -106,6 +123,13 @@ certificate_option = click.option(
     type=FILE,
     callback=writable,
     help="Write the certificate of the proof into this file, if there is one; see check.",
+)
+memory_option = click.option(
+    "--memory",
+    type=Bytes(),
+    default="1G",
+    show_default=True,
+    help="For values that are kept and compared, to find where the files part.",
 )
 shape_option = click.option("--shape", "shapes", type=Shape(), multiple=True, help="Static shape of an input.")
 timeout_option = click.option(

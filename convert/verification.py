@@ -8,7 +8,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from ..runtime.compare.sides import Side
 from ..runtime.compare.signature import Designed, Signature
 from ..runtime.compare.verdict import compare_sides
 from ..runtime.executor import Executor
+from ..runtime.locate.search import MEMORY
 from ..runtime.oracles import ORACLES, Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
 from ..runtime.oracles.forks import warm_up
@@ -37,6 +38,7 @@ from .budget import TIMEOUT, TRIALS
 from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
+from .locating import located
 from .proof import TRIALS as PROVED_TRIALS
 from .proof import Proof, prove, write_certificate
 
@@ -148,13 +150,14 @@ def verify(
     seed: int = 0,
     rtol: float | None = None,
     atol: float | None = None,
-    inputs: Sequence[Mapping[str, Any]] | None = None,
+    inputs: Sequence[Mapping[str, Any]] | Samples | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     timeout: float = TIMEOUT,
     formats: tuple[str | None, str | None] = (None, None),
     names: tuple[str, str] | None = None,
     proof: bool = True,
     certificate: Path | None = None,
+    memory: int = MEMORY,
 ) -> Report:
     """Whether two files compute the same.
 
@@ -165,11 +168,12 @@ def verify(
         a, b: the original and what is held against it.
         trials, seed: how many sets of designed inputs, and which.
         rtol, atol: what floats may be off by; without them it is decided what rounding explains.
-        inputs: these sets of inputs instead of designed ones, by the names of `a`.
+        inputs: these sets of inputs instead of designed ones, by the names of `a`; or by the name of each sample.
         shapes: static shapes of inputs of `a`, where the file leaves them open.
         timeout: seconds a runtime may take for one set of inputs.
         names: what the report calls the two.
         certificate: the file for the certificate of a proof; none is written where there is no proof.
+        memory: bytes that values may take which are compared to find where the files part.
         proof: match the files first; not with inputs or tolerances of one's own, which ask for numbers.
 
     Returns:
@@ -206,10 +210,19 @@ def verify(
             notes.append(f"{shown[0]} has no float64 run: floats were held to each element type's tolerance")
         elif rtol is None and atol is None and hub_b is None:
             notes.append(f"{shown[1]} has no float64 run: its results were held against that of {shown[0]}")
-        if inputs is not None:
-            report = compare_sides(side_a, side_b, [Designed(dict(one)) for one in inputs], rtol, atol, rounding)
-            report.reasons += notes
+
+        def looked_into(report: Report) -> Report:
+            if report.first is not None and hub_a is not None and hub_b is not None:
+                report.location = located(paths, formats, report.first.inputs, memory)
             return report
+
+        if inputs is not None:
+            sets = inputs.sets if isinstance(inputs, Samples) else inputs
+            report = compare_sides(side_a, side_b, [Designed(dict(one)) for one in sets], rtol, atol, rounding)
+            report.reasons += notes
+            if isinstance(inputs, Samples) and report.first is not None and len(sets) > 1:
+                report.reasons.append(f"trial {report.first.trial} is of {inputs.names[report.first.trial]}")
+            return looked_into(report)
         signature = _signature(known, hub_b, hub_a is not None)
         built_in = side_a.optional.intersection(
             match_names(list(side_a.inputs or ()), list(side_b.inputs or ())).missing
@@ -246,7 +259,7 @@ def verify(
         if found.endless:
             report.reasons.append(f"{found.endless} more designed inputs were left out: {shown[0]} doesn't end on them")
         report.reasons += unreached(found.coverage)
-        return report
+        return looked_into(report)
 
 
 def _proved(report: Report) -> str:
@@ -304,6 +317,26 @@ def _signature(known: Graph, b: Graph | None, is_hub: bool) -> Signature:
             value.name, value.type = original.name, original.type
         known = renamed
     return signature_of(known, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Sets of inputs out of files, and the names of these."""
+
+    names: list[str]
+    sets: list[dict[str, np.ndarray[Any, Any]]]
+
+
+def read_samples(path: Path) -> Samples:
+    """Inputs from a .npz file, or from all of a folder, in the order of their names.
+
+    Raises:
+        InvalidModel: there is no such file, or none in the folder, or one isn't a .npz of plain arrays.
+    """
+    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
+    if not files:
+        raise InvalidModel(f"{path}: no .npz file in this folder")
+    return Samples([file.name for file in files], [read_inputs(file) for file in files])
 
 
 def read_inputs(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:

@@ -17,6 +17,7 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
                 "equal": n, "different": n, "only-a": n, "only-b": n, "neither": n, "unknown": n, "inconclusive": n},
      "coverage": {"a": coverage | null, "b": coverage | null},     see `coverage.summary`
      "first": finding | null,                   the first trial on which they differ
+     "location": location | null,               the first value at which they part on it, see below
      "disagreements": [{"side": "a" | "b", "one": runnable, "other": runnable, "trials": n, "first": n,
                         "difference": difference, "habit": text}, ...],  runnables of one side against each other
      "trials": [{"number": n, "status": status, "evidence": 0 | 1 | 2, "failed": bool, "units": number | null,
@@ -29,6 +30,13 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
                 "text": text}                      text: how it stands to rounding
     difference {"kind", "output", "path", "index", "expected", "actual", "max_abs", "max_units", "count", "total",
                 "iteration"}
+    location   {"how": "value" | "shape" | "type" | "trip count" | "branch" | "failure",
+                "a": place | null, "b": place | null, "expected", "actual", "index", "count", "total", "max_abs",
+                "text": text, "certain": bool,      how it stands to rounding; false: rounding may explain it
+                "before": {"a": [operator], "b": [operator]},   between this and values that agree
+                "operands_agree": bool, "values": {"compared": n, "agreed": n, "rounded": n}}
+    place      {"path": text, "op": operator, "value": name,
+                "steps": [{"op", "name", "region", "pass": n | null}, ...]}     from the model's graph inwards
     run        {"runnable": name, "status": "ok" | "load" | "run" | "crash" | "timeout" | "skipped", "seconds": number,
                 "error": text, "fault": text, "own": bool}
 
@@ -137,6 +145,7 @@ class Report:
         asked: sets of inputs that were asked for; fewer may have been had, and more may have been added to them.
         interface: in what the declared inputs and outputs differ.
         parted: trials on which one runtime gives both files the same, and other than A's own runtime gives A.
+        location: where the files part first on the inputs of `first`, see `runtime.locate`.
         proof: what matching the files found, see `convert.proof`; None where it wasn't tried.
         coverage: "a" and "b" -> what the trials reached in each model, see `coverage.summary`; empty if nobody looked.
     """
@@ -157,6 +166,7 @@ class Report:
     parted: int = 0
     coverage: dict[str, Any] = field(default_factory=dict)
     proof: dict[str, Any] | None = None
+    location: dict[str, Any] | None = None
 
     def __bool__(self) -> bool:
         return self.verdict in ("proved", "equal")
@@ -205,6 +215,7 @@ class Report:
                 },
                 "coverage": self.coverage,
                 "first": first,
+                "location": self.location,
                 "disagreements": [asdict(one) for one in self.disagreements],
                 "trials": [asdict(trial) for trial in self.trials],
             }

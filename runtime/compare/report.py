@@ -16,6 +16,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ..locate.telling import lines as location_lines
 from .chart import chart
 from .record import Finding, Report, SideRun, Status, Trial
 
@@ -117,6 +118,11 @@ def rendered(report: Report) -> Group:
         for name, text in _trial(report, report.first.trial).inputs.items():
             grid.add_row(Text(f"input {name}", style="bright_black"), Text(text, style="bright_black"))
         parts.append(Panel(grid, title="first difference", title_align="left", border_style=colour, expand=False))
+    if report.location is not None:
+        grid = Table.grid(padding=(0, 2))
+        for label, text in location_lines(report.location):
+            grid.add_row(Text(label, style="bold"), Text(text, overflow="fold"))
+        parts.append(Panel(grid, title="where they part", title_align="left", border_style=colour, expand=False))
     parts += [Text(f"- {reason}", overflow="fold") for reason in report.reasons]
     return Group(*parts)
 

@@ -231,7 +231,10 @@ def _one(name: str, a: Graph, b: Graph, feeds: list[Any], names: set[str], show:
         yield "right" if right else "wrong"
         yield f"how: {found.how}"
         if right:
-            yield "right pass" if right_pass(found, a, b, (feed, given)) else "wrong pass"
+            in_time = right_pass(found, a, b, (feed, given))
+            yield "right pass" if in_time else "wrong pass"
+            if show and not in_time:
+                print(f"PASS {name}: {found.a} {found.b} ({found.how} {found.text})", flush=True)
         if not found.is_certain:
             yield "uncertain"
         if show and not right:
