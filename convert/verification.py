@@ -39,16 +39,19 @@ from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
 from .locating import located
+from .odds import at_odds
 from .proof import TRIALS as PROVED_TRIALS
 from .proof import Proof, prove, write_certificate
 
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
+EXECUTOR_NAME = "executor"
+_MOST_CAUSES = 2  # disagreements that are looked into
 _WITNESS = 5.0  # seconds for one run of a runtime that is asked about a file of another format
 
 
 def _executor(path: Path, format: str | None, timeout: float, **options: Any) -> Runnable:
-    return Runnable("executor", executor_on(path, format, timeout, **options), own=False)
+    return Runnable(EXECUTOR_NAME, executor_on(path, format, timeout, **options), own=False)
 
 
 def _rounding(
@@ -212,6 +215,13 @@ def verify(
             notes.append(f"{shown[1]} has no float64 run: its results were held against that of {shown[0]}")
 
         def looked_into(report: Report) -> Report:
+            for one in report.disagreements[:_MOST_CAUSES]:
+                if EXECUTOR_NAME in (one.one, one.other):
+                    side = 0 if one.side == "a" else 1
+                    runtime = one.other if one.one == EXECUTOR_NAME else one.one
+                    one.cause = at_odds(paths[side], formats[side], runtime, one.inputs, timeout)
+                    if one.cause is not None:
+                        report.reasons.append(f"{one.side.upper()}: {one.cause['text']}")
             if report.first is not None and hub_a is not None and hub_b is not None:
                 report.location = located(paths, formats, report.first.inputs, memory)
             return report

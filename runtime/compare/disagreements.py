@@ -56,7 +56,8 @@ class Disagreements:
                     continue
                 who = side, one.runnable.name, other.runnable.name
                 key = *who, special
-                self._found.setdefault(key, Disagreement(*who, number, difference)).trials += 1
+                new = Disagreement(*who, number, difference, inputs=answers.given)
+                self._found.setdefault(key, new).trials += 1
                 units = difference.max_units if difference.kind == "value" else math.inf
                 if key not in self._farthest or units > self._farthest[key].units:
                     self._farthest[key] = _Parting(units, number, both, (one, other))

@@ -19,7 +19,8 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
      "first": finding | null,                   the first trial on which they differ
      "location": location | null,               the first value at which they part on it, see below
      "disagreements": [{"side": "a" | "b", "one": runnable, "other": runnable, "trials": n, "first": n,
-                        "difference": difference, "habit": text}, ...],  runnables of one side against each other
+                        "difference": difference, "habit": text,
+                        "cause": cause | null}, ...],    runnables of one side against each other
      "trials": [{"number": n, "status": status, "evidence": 0 | 1 | 2, "failed": bool, "units": number | null,
                  "inputs": {name: text},
                  "a": [run, ...], "b": [run, ...]}, ...]}
@@ -35,6 +36,8 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
                 "text": text, "certain": bool,      how it stands to rounding; false: rounding may explain it
                 "before": {"a": [operator], "b": [operator]},   between this and values that agree
                 "operands_agree": bool, "values": {"compared": n, "agreed": n, "rounded": n}}
+    cause      {"place": place, "runtime": runnable, "expected", "actual", "exact", "index", "iteration": n | null,
+                "others": {runnable: value}, "runs": n, "text": text}     where a runtime parts with our executor
     place      {"path": text, "op": operator, "value": name,
                 "steps": [{"op", "name", "region", "pass": n | null}, ...]}     from the model's graph inwards
     run        {"runnable": name, "status": "ok" | "load" | "run" | "crash" | "timeout" | "skipped", "seconds": number,
@@ -125,7 +128,8 @@ class Finding:
 @dataclass(slots=True)
 class Disagreement:
     """Two runnables of one side that contradict each other on `trials` trials, first on trial `first`; `habit`: what
-    one of them is known to do with special values that were met where they are furthest apart."""
+    one of them is known to do with special values that were met where they are furthest apart; `inputs`: of the trial,
+    by the side's own names; `cause`: what was found of it, see `runtime.locate.odds`."""
 
     side: str
     one: str
@@ -134,6 +138,8 @@ class Disagreement:
     difference: Difference
     trials: int = 0
     habit: str = ""
+    inputs: Batch = field(default_factory=dict)
+    cause: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -191,8 +197,7 @@ class Report:
         """As JSON values; the schema stands at the top of this module."""
         first = None
         if self.first is not None:
-            first = asdict(replace(self.first, inputs={}))
-            del first["inputs"]
+            first = _without_inputs(self.first)
         return _plain(
             {
                 "schema": 1,
@@ -216,10 +221,16 @@ class Report:
                 "coverage": self.coverage,
                 "first": first,
                 "location": self.location,
-                "disagreements": [asdict(one) for one in self.disagreements],
+                "disagreements": [_without_inputs(one) for one in self.disagreements],
                 "trials": [asdict(trial) for trial in self.trials],
             }
         )
+
+
+def _without_inputs(found: Finding | Disagreement) -> dict[str, Any]:
+    fields = asdict(replace(found, inputs={}))
+    del fields["inputs"]
+    return fields
 
 
 def describe(value: Values) -> str:

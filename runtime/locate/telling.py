@@ -33,8 +33,8 @@ def lines(location: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         unit = " passes" if location["how"] == "trip count" else ""
         yield location["how"], f"{location['expected']}{unit} in A, {location['actual']}{unit} in B"
     else:
-        yield "expected", f"{location['expected']}{_index(location)}"
-        yield "actual", f"{location['actual']}{_elements(location)}"
+        yield "expected", f"{number(location['expected'])}{_index(location)}"
+        yield "actual", f"{number(location['actual'])}{_elements(location)}"
     if location["text"]:
         yield "rounding", location["text"]
     for key, names in location["before"].items():
@@ -55,6 +55,11 @@ def sentence(location: Mapping[str, Any]) -> str:
     return (
         f"the files part first at {where['op']} {name!r}{f', {inside}' if inside else ''}: it {_SAYS[location['how']]}"
     )
+
+
+def number(value: Any) -> str:
+    """An element, floats to as many digits as tell those of float32 apart."""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def _other(a: Mapping[str, Any] | None, b: Mapping[str, Any] | None) -> str:
