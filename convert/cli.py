@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -201,6 +202,11 @@ def _print_conversion(report: ConversionReport) -> None:
 @certificate_option
 @timeout_option
 @memory_option
+@click.option(
+    "--repro",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where they differ, make this folder: the smallest pair of models that do, inputs, results, a script.",
+)
 @json_option
 @click.option(
     "--html",
@@ -222,13 +228,18 @@ def verify(
     certificate: Path | None,
     timeout: float,
     memory: int,
+    repro: Path | None,
     json_file: str | None,
     html_file: Path | None,
 ) -> int:
     """Say whether A and B compute the same, and where they first differ."""
     from . import verification
+    from .locating import Looking
+    from .repro import check_folder
     from .terminal import out, working, write_json, writing
 
+    if repro is not None:
+        check_folder(repro)
     samples = None if inputs is None else verification.read_samples(inputs)
     with working(f"comparing {a.name} with {b.name}"):
         report = verification.verify(
@@ -243,7 +254,7 @@ def verify(
             timeout=timeout,
             proof=proof,
             certificate=certificate,
-            memory=memory,
+            looking=Looking(memory, timeout, repro, shlex.join(["backedge", *sys.argv[1:]])),
         )
     code = OF_VERDICT[report.verdict]
     if json_file is not None:

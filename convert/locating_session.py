@@ -1,29 +1,34 @@
 """Two files in one child process that says where they part on a set of inputs.
 
 Feeds: `in/NAME` for each input of the first file. Outputs: `location`, JSON in one text: null or see
-`runtime.locate.search.Location.to_json`.
+`runtime.locate.search.Location.to_json`; `reduced`, if it is asked for: null or see `_written`.
 
-Options: `other`: the second file; `formats`: both formats or None; `memory`: bytes; `seconds`: for one set of inputs.
+Options: `other`: the second file; `formats`: both formats or None; `memory`: bytes; `seconds`: for one set of inputs;
+`into`: a folder for the smallest pair of models that differ as the files do, "" for none.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..passes.errors import BackedgeError
 from ..passes.graph import Graph
 from ..passes.match.differences import Differences, differences
 from ..runtime.compare.matching import match_names, renamed
+from ..runtime.locate.extract import Reduced, reduced
 from ..runtime.locate.search import Location, Search
-from .files import load, to_hub
-from .format import import_readers
+from .files import load, to_dialect, to_hub
+from .format import FORMATS, Format, format_of, import_readers
 from .proof import matched
 
 INPUT = "in/"
+Write = Callable[[Reduced], dict[str, Any]]
 
 
 class LocatingSession:
@@ -31,19 +36,28 @@ class LocatingSession:
 
     coarse = False
 
-    def __init__(self, a: Graph, b: Graph, memory: int, seconds: float) -> None:
-        self._graphs, self._memory, self._seconds = (a, b), memory, seconds
+    def __init__(self, a: Graph, b: Graph, memory: int, seconds: float, write: Write | None = None) -> None:
+        self._graphs, self._memory, self._seconds, self._write = (a, b), memory, seconds, write
         self._inputs = match_names([value.name for value in a.inputs], [value.name for value in b.inputs])
         self._outputs = match_names([value.name for value in a.outputs], [value.name for value in b.outputs])
         self._together: Differences = differences(matched(a, b))
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Where the two part."""
-        found = self.location({name.removeprefix(INPUT): value for name, value in feeds.items()})
-        return {"location": np.array([json.dumps(None if found is None else found.to_json())], object)}, ""
+        search = self.search({name.removeprefix(INPUT): value for name, value in feeds.items()})
+        found = search.first()
+        outputs = {"location": None if found is None else found.to_json()}
+        if self._write is not None:
+            smallest = reduced(search)
+            outputs["reduced"] = None if smallest is None else self._write(smallest)
+        return {name: np.array([json.dumps(value)], object) for name, value in outputs.items()}, ""
 
     def location(self, feed: Mapping[str, Any]) -> Location | None:
         """Where the two part on inputs of the first."""
+        return self.search(feed).first()
+
+    def search(self, feed: Mapping[str, Any]) -> Search:
+        """The search for it."""
         given = renamed(dict(feed), self._inputs.pairs)
         together = self._together
         return Search(
@@ -54,7 +68,7 @@ class LocatingSession:
             together.nodes,
             self._memory,
             self._seconds,
-        ).first()
+        )
 
 
 def prepare(path: Path, options: Mapping[str, Any]) -> None:
@@ -65,5 +79,35 @@ def prepare(path: Path, options: Mapping[str, Any]) -> None:
 def open_session(path: Path, options: Mapping[str, Any]) -> LocatingSession:
     """Load and match both files."""
     formats = options["formats"]
-    a, b = to_hub(load(path, formats[0])), to_hub(load(Path(options["other"]), formats[1]))
-    return LocatingSession(a, b, options["memory"], options["seconds"])
+    paths = path, Path(options["other"])
+    graphs = [load(one, format) for one, format in zip(paths, formats, strict=True)]
+    write: Write | None = None
+    if options["into"]:
+        targets = [format_of(one, format) for one, format in zip(paths, formats, strict=True)]
+        opsets = [graph.opsets.get("") if graph.dialect == "onnx" else None for graph in graphs]
+        write = partial(_written, Path(options["into"]), targets, opsets)
+    return LocatingSession(to_hub(graphs[0]), to_hub(graphs[1]), options["memory"], options["seconds"], write)
+
+
+def _written(
+    folder: Path, targets: Sequence[Format], opsets: Sequence[int | None], smallest: Reduced
+) -> dict[str, Any]:
+    """Write the smallest pair, each model in its own format where it can be said there, else as ONNX.
+
+    {"files": [A's, B's], "formats": [A's, B's], "outputs": [name, name], "operators": [before, after] of A and of B}
+    """
+    files: list[str] = []
+    formats: list[str] = []
+    for name, graph, target, opset in zip("ab", smallest.graphs, targets, opsets, strict=True):
+        try:
+            made, form = to_dialect(graph.copy(), target, opset, given=True), target
+        except BackedgeError:
+            form = FORMATS["onnx"]
+            made = to_dialect(graph.copy(), form, None, given=True)
+        file = folder / f"{name}{form.suffixes[0]}"
+        form.write(made, file)
+        files.append(file.name)
+        formats.append(form.name)
+    np.savez(folder / "inputs.npz", **{name: np.asarray(value) for name, value in smallest.feed.items()})
+    operators = [list(pair) for pair in zip(smallest.operators, smallest.sizes, strict=True)]
+    return {"files": files, "formats": formats, "outputs": list(smallest.outputs), "operators": operators}

@@ -28,7 +28,6 @@ from ..runtime.compare.sides import Side
 from ..runtime.compare.signature import Designed, Signature
 from ..runtime.compare.verdict import compare_sides
 from ..runtime.executor import Executor
-from ..runtime.locate.search import MEMORY
 from ..runtime.oracles import ORACLES, Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
 from ..runtime.oracles.forks import warm_up
@@ -38,15 +37,12 @@ from .budget import TIMEOUT, TRIALS
 from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
-from .locating import located
-from .odds import at_odds
+from .locating import EXECUTOR_NAME, Looking, look_into
 from .proof import TRIALS as PROVED_TRIALS
 from .proof import Proof, prove, write_certificate
 
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
-EXECUTOR_NAME = "executor"
-_MOST_CAUSES = 2  # disagreements that are looked into
 _WITNESS = 5.0  # seconds for one run of a runtime that is asked about a file of another format
 
 
@@ -160,7 +156,7 @@ def verify(
     names: tuple[str, str] | None = None,
     proof: bool = True,
     certificate: Path | None = None,
-    memory: int = MEMORY,
+    looking: Looking | None = None,
 ) -> Report:
     """Whether two files compute the same.
 
@@ -176,7 +172,7 @@ def verify(
         timeout: seconds a runtime may take for one set of inputs.
         names: what the report calls the two.
         certificate: the file for the certificate of a proof; none is written where there is no proof.
-        memory: bytes that values may take which are compared to find where the files part.
+        looking: how deep to look into what differs.
         proof: match the files first; not with inputs or tolerances of one's own, which ask for numbers.
 
     Returns:
@@ -215,15 +211,8 @@ def verify(
             notes.append(f"{shown[1]} has no float64 run: its results were held against that of {shown[0]}")
 
         def looked_into(report: Report) -> Report:
-            for one in report.disagreements[:_MOST_CAUSES]:
-                if EXECUTOR_NAME in (one.one, one.other):
-                    side = 0 if one.side == "a" else 1
-                    runtime = one.other if one.one == EXECUTOR_NAME else one.one
-                    one.cause = at_odds(paths[side], formats[side], runtime, one.inputs, timeout)
-                    if one.cause is not None:
-                        report.reasons.append(f"{one.side.upper()}: {one.cause['text']}")
-            if report.first is not None and hub_a is not None and hub_b is not None:
-                report.location = located(paths, formats, report.first.inputs, memory)
+            if hub_a is not None and hub_b is not None:
+                look_into(report, paths, formats, looking or Looking(timeout=timeout))
             return report
 
         if inputs is not None:

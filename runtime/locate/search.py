@@ -96,7 +96,7 @@ class Location:
 
 
 @dataclass(slots=True)
-class _Candidate:
+class Candidate:
     """A value of B (or a loop or a branch) that differs from what belongs to it in A."""
 
     b: Key | Turn
@@ -116,6 +116,9 @@ class Search:
         nodes: loops and choices of A -> those of B.
         memory: bytes for values that are compared.
         seconds: for all of it.
+
+    Attributes:
+        found: what `first` found, if rounding doesn't explain it or may.
     """
 
     def __init__(
@@ -129,7 +132,10 @@ class Search:
         memory: int = MEMORY,
         seconds: float = 60.0,
     ) -> None:
-        self._graphs = a, b
+        self.graphs = a, b
+        self.feeds = feeds
+        self.pairs = pairs
+        self.found: Candidate | None = None
         self._end = time.monotonic() + seconds
         self._memory = memory
         self._partner: dict[Value, Value] = {}  # of B -> of A
@@ -168,7 +174,12 @@ class Search:
             found = self._first(both) or found
         if found is None:
             return self._failure(both)
+        self.found = found[0]
         return self._location(*found, both)
+
+    def ends(self) -> list[tuple[Value, Value]]:
+        """The outputs that belong together."""
+        return list(self._outputs)
 
     # recording ----------------------------------------------------------------------------------------------
 
@@ -192,11 +203,11 @@ class Search:
                     window = range(window.start, window.start + max(1, len(window) // 8))
                 stride *= 8
 
-    def _first(self, both: tuple[Recorded, Recorded]) -> tuple[_Candidate, str, bool] | None:
+    def _first(self, both: tuple[Recorded, Recorded]) -> tuple[Candidate, str, bool] | None:
         """The first candidate that rounding doesn't explain, how it stands to rounding, and whether that is certain."""
         self._rounded = 0
         candidates = self._candidates(*both)
-        doubtful: _Candidate | None = None
+        doubtful: Candidate | None = None
         at = 0
         while at < len(candidates) and time.monotonic() < self._end:
             chunk, at = self._chunk(candidates, at, both[0])
@@ -216,36 +227,36 @@ class Search:
             return None
         return doubtful, "in float64 both files agree there: rounding, or how runs as declared round, parts them", False
 
-    def _candidates(self, a: Recorded, b: Recorded) -> list[_Candidate]:
+    def _candidates(self, a: Recorded, b: Recorded) -> list[Candidate]:
         """What differs in digest and led to an output that does, in B's order."""
         differing: set[Value] = set()
         digests = {key: found[0] for key, found in a.digests.items()}
-        found: list[tuple[Value, _Candidate]] = []
+        found: list[tuple[Value, Candidate]] = []
         for (value, passes), (known, _) in b.digests.items():
             twin = self._partner[value], passes
             other = digests.get(twin)
             if other is not None and other != known:
                 differing.add(value)
-                found.append((value, _Candidate((value, passes), twin)))
-        turned: list[_Candidate] = []
+                found.append((value, Candidate((value, passes), twin)))
+        turned: list[Candidate] = []
         for (node, passes), how in b.turns.items():
             one = self._nodes.get(node)
             if one is not None and a.turns.get((one, passes), how) != how:
-                turned.append(_Candidate((node, passes), (one, passes)))
+                turned.append(Candidate((node, passes), (one, passes)))
                 differing.update(node.outputs)
         self._compared = sum((self._partner[value], passes) in digests for value, passes in b.digests)
         self._agreed = self._compared - len(found)
-        missing = {value for value, _ in found} | {node_value for node_value in differing}
+        seen = {value for value, passes in b.digests if (self._partner[value], passes) in digests}
 
         def agrees(value: Value) -> bool:
-            return value in self._partner and value not in missing and value not in ends
+            return value in seen and value not in differing and value not in ends
 
         ends = {
             twin
             for one, twin in self._outputs
-            if twin in missing or twin.producer is None or twin not in self._partner or self._unlike(one, twin, a, b)
+            if twin in differing or twin.producer is None or twin not in self._partner or self._unlike(one, twin, a, b)
         }
-        values, nodes = self._cone.of(ends or missing, agrees)
+        values, nodes = self._cone.of(ends or differing, agrees)
         kept = [one for value, one in found if value in values]
         # a loop's count is known when it ends, behind what its passes gave; a branch is taken before
         order = {key: number for number, key in enumerate(b.digests)}
@@ -254,7 +265,7 @@ class Search:
         positions = {id(one): self._position(one, order, ends_of) for one in kept}
         return sorted(kept, key=lambda one: positions[id(one)])
 
-    def _position(self, one: _Candidate, order: Mapping[Any, int], ends: Mapping[Any, int]) -> tuple[float, int]:
+    def _position(self, one: Candidate, order: Mapping[Any, int], ends: Mapping[Any, int]) -> tuple[float, int]:
         what, passes = one.b
         if isinstance(what, Value):
             return order[one.b], 0  # type: ignore[index]
@@ -277,9 +288,9 @@ class Search:
 
     # judging ------------------------------------------------------------------------------------------------
 
-    def _chunk(self, candidates: Sequence[_Candidate], at: int, a: Recorded) -> tuple[list[_Candidate], int]:
+    def _chunk(self, candidates: Sequence[Candidate], at: int, a: Recorded) -> tuple[list[Candidate], int]:
         """The next candidates whose values fit into memory: A's as declared, exact and spread, B's one by one."""
-        chunk: list[_Candidate] = []
+        chunk: list[Candidate] = []
         room = self._memory
         while at < len(candidates) and len(chunk) < _CHUNK:
             one = candidates[at]
@@ -291,7 +302,7 @@ class Search:
             at += 1
         return chunk, at
 
-    def _as_declared(self, chunk: Sequence[_Candidate]) -> None:
+    def _as_declared(self, chunk: Sequence[Candidate]) -> None:
         """How values differ as declared, beyond a few units in the last place."""
         kept: dict[Any, Any] = {}
         of_a = {one.a for one in chunk}
@@ -311,7 +322,7 @@ class Search:
         for runs, told in zip(self._runs, (keep, compare), strict=True):
             _ended_early(runs.run, told)
 
-    def _judged(self, left: Sequence[_Candidate]) -> dict[Any, str]:
+    def _judged(self, left: Sequence[Candidate]) -> dict[Any, str]:
         """Those that rounding doesn't explain -> how they stand to it."""
         verdicts: dict[Any, str] = {}
         turns = [one for one in left if isinstance(one.b[0], Node)]
@@ -336,7 +347,7 @@ class Search:
             self._wide_turns = found[0], found[1]
         return self._wide_turns
 
-    def _beyond_rounding(self, values: Sequence[_Candidate]) -> dict[Any, str]:
+    def _beyond_rounding(self, values: Sequence[Candidate]) -> dict[Any, str]:
         """Candidates -> how far they lie apart, for those that rounding doesn't explain."""
         shapes = {one.b: "" for one in values if one.difference is not None and one.difference.kind != "value"}
         exact: dict[Any, list[Any]] = {}
@@ -384,7 +395,7 @@ class Search:
                 found.setdefault(one.b, f"in float64 both agree, but B as declared lies {_times(off)} off")
         return found
 
-    def _leads_on(self, one: _Candidate, both: tuple[Recorded, Recorded]) -> bool:
+    def _leads_on(self, one: Candidate, both: tuple[Recorded, Recorded]) -> bool:
         """Whether what B computes of a value differs, too, as far as it belongs to values of A; else the two values
         only have a name in common."""
         what, passes = one.b
@@ -403,11 +414,11 @@ class Search:
 
     def _graph_of(self, node: Node) -> Graph | None:
         around = self._where[1].get(node)
-        return self._graphs[1] if around is None else around[0].regions[around[1]]
+        return self.graphs[1] if around is None else around[0].regions[around[1]]
 
     # telling ------------------------------------------------------------------------------------------------
 
-    def _location(self, one: _Candidate, text: str, is_certain: bool, both: tuple[Recorded, Recorded]) -> Location:
+    def _location(self, one: Candidate, text: str, is_certain: bool, both: tuple[Recorded, Recorded]) -> Location:
         (what_a, passes_a), (what_b, passes_b) = one.a, one.b
         if isinstance(what_b, Node) or isinstance(what_a, Node):
             assert isinstance(what_a, Node) and isinstance(what_b, Node)
@@ -436,7 +447,7 @@ class Search:
         """Operators of each side that no value of the other belongs to, on the way to a value."""
         partners = set(self._partner.values())
         names: list[list[str]] = []
-        for value, cone, known in ((a, Cone(self._graphs[0]), partners), (b, self._cone, set(self._partner))):
+        for value, cone, known in ((a, Cone(self.graphs[0]), partners), (b, self._cone, set(self._partner))):
             values, _ = cone.of(cone.operands(value), lambda one, known=known: one in known or one.data is not None)
             nodes = {one.producer for one in values if one.producer is not None}
             names.append(sorted(f"{node.op_type} {shown(node)!r}" for node in nodes if node is not value.producer))

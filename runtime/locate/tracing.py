@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ...passes.graph import Node
@@ -17,6 +17,9 @@ Passes = tuple[int, ...]
 Saw = Callable[[Node, Passes, Any], None]
 """Is told what a node gave: a tuple of all outputs, or the value where there is one."""
 
+Given = Callable[[Node, Passes, Sequence[Any]], None]
+"""Is told what a node is given, before it is called."""
+
 Turned = Callable[[Node, Passes, int], None]
 """Is told how many passes a loop made, or which branch was taken (1: then, 0: else)."""
 
@@ -26,14 +29,16 @@ class Tracer:
 
     Args:
         wanted: the nodes whose results are told.
-        saw, turned: are told.
+        saw, turned, given: are told.
 
     Attributes:
         failed: the innermost node whose call failed, and its passes.
     """
 
-    def __init__(self, wanted: Collection[Node], saw: Saw, turned: Turned) -> None:
-        self._wanted, self._saw, self._turned = wanted, saw, turned
+    def __init__(
+        self, wanted: Collection[Node], saw: Saw, turned: Turned = lambda *_: None, given: Given = lambda *_: None
+    ) -> None:
+        self._wanted, self._saw, self._turned, self._given = wanted, saw, turned, given
         self._around: list[tuple[LoopCall, int]] = []  # each loop that runs, and its passes before this run
         self.failed: tuple[Node, Passes] | None = None
 
@@ -47,6 +52,8 @@ class Tracer:
         runs, is_wanted = self._runs(node, call), node in self._wanted
 
         def watched(*operands: Any) -> Any:
+            if is_wanted:
+                self._given(node, self.passes, operands)
             try:
                 results = runs(*operands)
             except Exception:

@@ -34,6 +34,7 @@ from backedge.runtime.compare.inputs import design
 from backedge.runtime.compare.matching import match_names
 from backedge.runtime.compare.tolerance import measure_values
 from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.locate.places import shown
 from backedge.runtime.locate.search import Location
 from trust import programs
 from trust.faults import KINDS, graphs, mutate
@@ -223,9 +224,9 @@ def _one(name: str, a: Graph, b: Graph, feeds: list[Any], names: set[str], show:
         for graph, where in ((a, found.a), (b, found.b)):
             if where is not None:
                 name_here = where.value or where.steps[-1].name
-                makers = {
-                    value.name: node for inner in graph.graphs() for node in inner.nodes for value in node.outputs
-                }
+                nodes = [node for inner in graph.graphs() for node in inner.nodes]
+                makers = {shown(node): node for node in nodes}
+                makers |= {value.name: node for node in nodes for value in node.outputs}
                 results = {name_here} | {value.name for value in makers[name_here].outputs if value.name}
                 right = right or bool(results & allowed(graph, names))
         yield "right" if right else "wrong"
