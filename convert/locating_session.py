@@ -26,6 +26,7 @@ from ..runtime.locate.search import Location, Search
 from .files import load, to_dialect, to_hub
 from .format import FORMATS, Format, format_of, import_readers
 from .proof import matched
+from .terminal import save_npz
 
 INPUT = "in/"
 Write = Callable[[Reduced], dict[str, Any]]
@@ -108,6 +109,6 @@ def _written(
         form.write(made, file)
         files.append(file.name)
         formats.append(form.name)
-    np.savez(folder / "inputs.npz", **{name: np.asarray(value) for name, value in smallest.feed.items()})
+    save_npz(smallest.feed, str(folder / "inputs.npz"))
     operators = [list(pair) for pair in zip(smallest.operators, smallest.sizes, strict=True)]
     return {"files": files, "formats": formats, "outputs": list(smallest.outputs), "operators": operators}

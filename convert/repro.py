@@ -18,6 +18,7 @@ from ..runtime.compare.tolerance import Difference, measure_values
 from ..runtime.locate.telling import lines
 from ..runtime.oracles import ORACLES, run_file, why_unavailable
 from .format import FORMATS
+from .terminal import save_npz
 
 _SCRIPTS = {
     "onnxruntime": """import numpy as np
@@ -78,7 +79,7 @@ def write_repro(folder: Path, staged: Path, smallest: Mapping[str, Any], report:
         results.append(values.get(output, next(iter(values.values()), None)))
     for name, value in zip(("expected", "actual"), results, strict=True):
         if isinstance(value, np.ndarray):
-            np.savez(staged / f"{name}.npz", **{"output": value})
+            save_npz({"output": value}, str(staged / f"{name}.npz"))
     difference = None if any(value is None for value in results) else measure_values(*results).difference
     survives = _survival(runtimes, results, difference)
     same = runtimes[0] if runtimes[0] == runtimes[1] and runtimes[0] in _SCRIPTS else ""

@@ -112,8 +112,8 @@ def _cut(search: Search, ends: tuple[tuple[Value, Passes], tuple[Value, Passes]]
     leaves = set(search.pairs), set(known)
     nodes = [_between(value, known_here) for (value, _), known_here in zip(ends, leaves, strict=True)]
     values: list[dict[Value, Any]] = []
-    for graph, feed, (_, passes), some in zip(search.graphs, search.feeds, ends, nodes, strict=True):
-        values.append(_given(graph, feed, passes, some))
+    for graph, inputs, (_, passes), some in zip(search.graphs, search.feeds, ends, nodes, strict=True):
+        values.append(_given(graph, inputs, passes, some))
     feed: Feed = {}
     graphs: list[Graph] = []
     for side, ((value, _), some) in enumerate(zip(ends, nodes, strict=True)):
@@ -131,9 +131,9 @@ def _cut(search: Search, ends: tuple[tuple[Value, Passes], tuple[Value, Passes]]
                 elif twin.name not in feed:
                     feed[twin.name] = values[1][operand]
         graphs.append(_model(value, some, names, feed))
-    missing = [[name for name in feed if name not in {value.name for value in graph.inputs}] for graph in graphs]
-    for graph, names in zip(graphs, missing, strict=True):
-        for name in names:
+    for graph in graphs:
+        known_here = {value.name for value in graph.inputs}
+        for name in feed.keys() - known_here:
             graph.add_input(name, _type_of(feed[name]))
     return (graphs[0], graphs[1]), feed, (ends[0][0].name, ends[1][0].name)
 

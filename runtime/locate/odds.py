@@ -69,12 +69,12 @@ def tapped(graph: Graph, points: Sequence[Point]) -> Graph:
             assert outer is not None
             inner = value.tensor
             shape = None if inner.shape is None else (None, *inner.shape)
-            stacked = Value(f"tap_{number}_{len(outputs)}_{value.name}", TensorType(inner.dtype, shape), outer)
+            stacked = Value(f"tap_{number}_{len(outputs)}_{value.name}", TensorType(inner.dtype, shape))
             view = Loop(outer)
             around = _graph_of(copy, outer)
             entries = [*view.entries, entry_of(Stacked(0), body_output=value, result=stacked)]
             set_entries(around, outer, view.initial_condition, entries)
-            stacked.producer, stacked.index = outer, len(outer.outputs) - 1
+            stacked.producer = outer
             value = stacked
         outputs.append(value)
     copy.outputs = outputs
