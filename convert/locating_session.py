@@ -22,7 +22,8 @@ from ..passes.graph import Graph
 from ..passes.match.differences import Differences, differences
 from ..runtime.compare.matching import match_names, renamed
 from ..runtime.locate.extract import Reduced, reduced
-from ..runtime.locate.search import Location, Search
+from ..runtime.locate.location import Location
+from ..runtime.locate.search import Search
 from .files import load, to_dialect, to_hub
 from .format import FORMATS, Format, format_of, import_readers
 from .proof import matched

@@ -133,7 +133,7 @@ def _cut(search: Search, ends: tuple[tuple[Value, Passes], tuple[Value, Passes]]
         graphs.append(_model(value, some, names, feed))
     for graph in graphs:
         known_here = {value.name for value in graph.inputs}
-        for name in feed.keys() - known_here:
+        for name in (name for name in feed if name not in known_here):
             graph.add_input(name, _type_of(feed[name]))
     return (graphs[0], graphs[1]), feed, (ends[0][0].name, ends[1][0].name)
 

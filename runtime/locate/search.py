@@ -8,101 +8,38 @@ drawn at random, which say what rounding explains (see `runtime.wide`).
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-from ...passes.errors import BackedgeError
 from ...passes.graph import Graph, Node, Value
 from ...passes.loop import is_loop
-from ..compare.tolerance import Difference, Tolerance, measure_values
-from ..wide.arithmetic import element_type
-from ..wide.noise import Noise
-from ..wide.spread import alike, distance, flat, is_real, precision_of, spread
+from ..compare.tolerance import Tolerance, measure_values
 from .cone import Cone
-from .places import Place, Regions, place, regions, shown
-from .recording import Key, Recorded, Runs, TooMany, Turn
+from .judging import Candidate, Judge, Turning
+from .location import How, Location
+from .places import Regions, place, regions, shown
+from .recording import Key, Recorded, Runs, TooMany
 from .tracing import Passes
 
 MEMORY = 1 << 30
 """Bytes that values may take which are kept to be compared."""
 
-NOISY_RUNS = 4
-OF_THE_FILES = 4.0
-"""Spreads of rounding that the files may lie apart in float64, where one of them holds constants rounded once more."""
-OF_A_RUN = 16.0
-"""Spreads that a run as declared may lie off."""
-
 _MOST_KEYS = 400_000  # digests kept of one run
 _CHUNK = 4096  # values judged at a time
-
-How = Literal["value", "shape", "type", "trip count", "branch", "failure"]
-
-
-@dataclass(slots=True)
-class Location:
-    """Where two graphs part.
-
-    Attributes:
-        how: what differs first.
-        a, b: where it stands in each file.
-        expected, actual: of an element, a shape, an element type, a number of passes, a branch.
-        difference: the two values; None unless `how` is "value", "shape" or "type".
-        text: how it stands to rounding.
-        before: operators of A and of B between this and values that agree, where those aren't its direct operands.
-        operands: whether all operands of the operator in B belong to values of A and agree with them.
-        compared, agreed, rounded: values of B that belong to one of A (pass by pass), those that agree, and those that
-            part by what rounding explains.
-        is_certain: rounding doesn't explain it.
-    """
-
-    how: How
-    a: Place | None
-    b: Place | None
-    expected: Any
-    actual: Any
-    difference: Difference | None = None
-    text: str = ""
-    before: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
-    operands: bool = True
-    compared: int = 0
-    agreed: int = 0
-    rounded: int = 0
-    is_certain: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        found = self.difference
-        return {
-            "how": self.how,
-            "a": None if self.a is None else self.a.to_json(),
-            "b": None if self.b is None else self.b.to_json(),
-            "expected": self.expected,
-            "actual": self.actual,
-            "index": None if found is None or found.index is None else list(found.index),
-            "count": 0 if found is None else found.count,
-            "total": 0 if found is None else found.total,
-            "max_abs": None if found is None else found.max_abs,
-            "text": self.text,
-            "before": {"a": self.before[0], "b": self.before[1]},
-            "operands_agree": self.operands,
-            "values": {"compared": self.compared, "agreed": self.agreed, "rounded": self.rounded},
-            "certain": self.is_certain,
-        }
+_COPIES = 12  # of a value while it is judged, in float32: one, and five in float64
+_BY_ROUNDING = "in float64 both files agree there: rounding, or how runs as declared round, parts them"
+_HOW: dict[str, How] = {"value": "value", "dtype": "type"}
 
 
-@dataclass(slots=True)
-class Candidate:
-    """A value of B (or a loop or a branch) that differs from what belongs to it in A."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A candidate, how it stands to rounding, and whether that doesn't explain it."""
 
-    b: Key | Turn
-    a: Key | Turn
-    difference: Difference | None = None
-    beyond: bool = False  # more than the element type's tolerance
+    candidate: Candidate | Turning
+    text: str
+    is_certain: bool
 
 
 class Search:
@@ -135,7 +72,7 @@ class Search:
         self.graphs = a, b
         self.feeds = feeds
         self.pairs = pairs
-        self.found: Candidate | None = None
+        self.found: Candidate | Turning | None = None
         self._end = time.monotonic() + seconds
         self._memory = memory
         self._partner: dict[Value, Value] = {}  # of B -> of A
@@ -153,8 +90,8 @@ class Search:
         self._runs = Runs(a, feeds[0], set(self._partner.values())), Runs(b, feeds[1], set(self._partner))
         self._where: tuple[Regions, Regions] = regions(a), regions(b)
         self._cone = Cone(b)
-        self._wide_turns: tuple[dict[Turn, int], dict[Turn, int]] | None = None
-        self._rounded = 0
+        self._judge = Judge(*self._runs)
+        self._compared = self._agreed = self._rounded = 0
 
     def first(self) -> Location | None:
         """Where the graphs part first; None where nothing differs that rounding doesn't explain, or time is up.
@@ -162,20 +99,16 @@ class Search:
         Raises:
             BackedgeError: A doesn't run.
         """
-        both, window = self._recorded()
+        both, stride = self._recorded()
         found = self._first(both)
-        while found is not None and window > 1:  # only every so manieth pass was looked at
-            key = found[0]
-            last = key.b[1][0] if key.b[1] else None
-            if last is None:
-                break
-            before, window = window, 1
-            both, window = self._recorded(range(max(0, last - before + 1), last + 1))
+        if found is not None and stride > 1 and found.candidate.b[1]:  # only every so manieth pass was looked at
+            last = found.candidate.b[1][0]
+            both, _ = self._recorded(range(max(0, last - stride + 1), last + 1))
             found = self._first(both) or found
         if found is None:
             return self._failure(both)
-        self.found = found[0]
-        return self._location(*found, both)
+        self.found = found.candidate
+        return self._location(found, both)
 
     def ends(self) -> list[tuple[Value, Value]]:
         """The outputs that belong together."""
@@ -203,204 +136,93 @@ class Search:
                     window = range(window.start, window.start + max(1, len(window) // 8))
                 stride *= 8
 
-    def _first(self, both: tuple[Recorded, Recorded]) -> tuple[Candidate, str, bool] | None:
-        """The first candidate that rounding doesn't explain, how it stands to rounding, and whether that is certain."""
+    def _first(self, both: tuple[Recorded, Recorded]) -> _Found | None:
+        """The first candidate that rounding doesn't explain."""
         self._rounded = 0
-        candidates = self._candidates(*both)
-        doubtful: Candidate | None = None
-        at = 0
-        while at < len(candidates) and time.monotonic() < self._end:
-            chunk, at = self._chunk(candidates, at, both[0])
-            self._as_declared(chunk)
-            left = [one for one in chunk if one.difference is not None or isinstance(one.b[0], Node)]
-            self._rounded += len(chunk) - len(left)
-            verdicts = self._judged(left)
+        doubtful: _Found | None = None
+        for chunk in self._chunks(self._candidates(*both), both[0]):
+            values = [one for one in chunk if isinstance(one, Candidate)]
+            self._judge.as_declared(values)
+            left = [one for one in chunk if isinstance(one, Turning) or one.difference is not None]
+            texts = self._judge.beyond_rounding([one for one in left if isinstance(one, Candidate)])
             for one in left:
-                text = verdicts.get(one.b)
+                text = self._judge.goes_otherwise(one) if isinstance(one, Turning) else texts.get(one.b)
                 if text is not None and self._leads_on(one, both):
-                    return one, text, True
-                if text is None:
-                    self._rounded += 1
-                if doubtful is None and (one.beyond or isinstance(one.b[0], Node)):
-                    doubtful = one
-        if doubtful is None:
-            return None
-        return doubtful, "in float64 both files agree there: rounding, or how runs as declared round, parts them", False
+                    return _Found(one, text, True)
+                if doubtful is None and (isinstance(one, Turning) or one.beyond):
+                    doubtful = _Found(one, _BY_ROUNDING, False)
+            self._rounded += len(chunk)
+            if time.monotonic() > self._end:
+                break
+        return doubtful
 
-    def _candidates(self, a: Recorded, b: Recorded) -> list[Candidate]:
+    def _candidates(self, a: Recorded, b: Recorded) -> list[Candidate | Turning]:
         """What differs in digest and led to an output that does, in B's order."""
-        differing: set[Value] = set()
         digests = {key: found[0] for key, found in a.digests.items()}
-        found: list[tuple[Value, Candidate]] = []
+        found: list[Candidate] = []
+        seen: set[Value] = set()
+        self._compared = 0
         for (value, passes), (known, _) in b.digests.items():
             twin = self._partner[value], passes
             other = digests.get(twin)
-            if other is not None and other != known:
-                differing.add(value)
-                found.append((value, Candidate((value, passes), twin)))
-        turned: list[Candidate] = []
+            if other is not None:
+                self._compared += 1
+                seen.add(value)
+                if other != known:
+                    found.append(Candidate((value, passes), twin))
+        self._agreed = self._compared - len(found)
+        turned: list[Turning] = []
         for (node, passes), how in b.turns.items():
             one = self._nodes.get(node)
             if one is not None and a.turns.get((one, passes), how) != how:
-                turned.append(Candidate((node, passes), (one, passes)))
-                differing.update(node.outputs)
-        self._compared = sum((self._partner[value], passes) in digests for value, passes in b.digests)
-        self._agreed = self._compared - len(found)
-        seen = {value for value, passes in b.digests if (self._partner[value], passes) in digests}
-
-        def agrees(value: Value) -> bool:
-            return value in seen and value not in differing and value not in ends
-
+                turned.append(Turning((node, passes), (one, passes)))
+        differing = {one.b[0] for one in found} | {value for one in turned for value in one.b[0].outputs}
         ends = {
             twin
             for one, twin in self._outputs
             if twin in differing or twin.producer is None or twin not in self._partner or self._unlike(one, twin, a, b)
         }
-        values, nodes = self._cone.of(ends or differing, agrees)
-        kept = [one for value, one in found if value in values]
-        # a loop's count is known when it ends, behind what its passes gave; a branch is taken before
-        order = {key: number for number, key in enumerate(b.digests)}
-        ends_of = {key: number for number, key in enumerate(b.turns)}
-        kept += [one for one in turned if one.b[0] in nodes]
-        positions = {id(one): self._position(one, order, ends_of) for one in kept}
-        return sorted(kept, key=lambda one: positions[id(one)])
 
-    def _position(self, one: Candidate, order: Mapping[Any, int], ends: Mapping[Any, int]) -> tuple[float, int]:
-        what, passes = one.b
-        if isinstance(what, Value):
-            return order[one.b], 0  # type: ignore[index]
-        numbers = [order[value, passes] for value in what.outputs if (value, passes) in order]
-        if is_loop(what):
-            return min(numbers, default=len(order)) - 0.5, ends[one.b]  # type: ignore[index]
-        inner = [
-            order[value, passes]
-            for region in what.regions.values()
-            for node in region.nodes
-            for value in node.outputs
-            if (value, passes) in order
+        def agrees(value: Value) -> bool:
+            return value in seen and value not in differing and value not in ends
+
+        values, nodes = self._cone.of(ends or differing, agrees)
+        order = {key: number for number, key in enumerate(b.digests)}
+        placed: list[tuple[tuple[float, int], Candidate | Turning]] = []
+        placed += [((order[one.b], 0), one) for one in found if one.b[0] in values]
+        placed += [
+            ((_position(one.b[0], one.b[1], order), number), one)
+            for number, one in enumerate(turned)
+            if one.b[0] in nodes
         ]
-        return min(inner, default=min(numbers, default=len(order))) - 0.5, ends[one.b]  # type: ignore[index]
+        return [one for _, one in sorted(placed, key=lambda pair: pair[0])]
 
     def _unlike(self, one: Value, twin: Value, a: Recorded, b: Recorded) -> bool:
         if one.name not in a.outputs or twin.name not in b.outputs:
             return True
         return measure_values(a.outputs[one.name], b.outputs[twin.name], Tolerance(near=True)).difference is not None
 
-    # judging ------------------------------------------------------------------------------------------------
-
-    def _chunk(self, candidates: Sequence[Candidate], at: int, a: Recorded) -> tuple[list[Candidate], int]:
-        """The next candidates whose values fit into memory: A's as declared, exact and spread, B's one by one."""
-        chunk: list[Candidate] = []
+    def _chunks(self, candidates: Sequence[Candidate | Turning], a: Recorded) -> Iterator[list[Candidate | Turning]]:
+        """Candidates as many at a time as their values fit into memory: A's as declared, in float64, with noise."""
+        chunk: list[Candidate | Turning] = []
         room = self._memory
-        while at < len(candidates) and len(chunk) < _CHUNK:
-            one = candidates[at]
-            size = 8 * a.digests[one.a][1] if isinstance(one.a[0], Value) else 0  # type: ignore[index]
-            if chunk and size > room:
-                break
+        for one in candidates:
+            size = _COPIES * a.digests[one.a][1] if isinstance(one, Candidate) else 0
+            if chunk and (size > room or len(chunk) == _CHUNK):
+                yield chunk
+                chunk, room = [], self._memory
             room -= size
             chunk.append(one)
-            at += 1
-        return chunk, at
+        if chunk:
+            yield chunk
 
-    def _as_declared(self, chunk: Sequence[Candidate]) -> None:
-        """How values differ as declared, beyond a few units in the last place."""
-        kept: dict[Any, Any] = {}
-        of_a = {one.a for one in chunk}
-        of_b = {one.b: one for one in chunk}
-
-        def keep(value: Value, passes: Passes, result: Any) -> None:
-            if (value, passes) in of_a:
-                kept[value, passes] = result
-
-        def compare(value: Value, passes: Passes, result: Any) -> None:
-            one = of_b.get((value, passes))
-            if one is not None and one.a in kept:
-                found = measure_values(kept[one.a], result, Tolerance(near=True), output=value.name).difference
-                wide = measure_values(kept[one.a], result, output=value.name).difference
-                one.difference, one.beyond = found, wide is not None
-
-        for runs, told in zip(self._runs, (keep, compare), strict=True):
-            _ended_early(runs.run, told)
-
-    def _judged(self, left: Sequence[Candidate]) -> dict[Any, str]:
-        """Those that rounding doesn't explain -> how they stand to it."""
-        verdicts: dict[Any, str] = {}
-        turns = [one for one in left if isinstance(one.b[0], Node)]
-        if turns:
-            a, b = self._turns()
-            for one in turns:
-                if a.get(one.a) != b.get(one.b):  # type: ignore[arg-type]
-                    verdicts[one.b] = "so it is in float64, too"
-        values = [one for one in left if isinstance(one.b[0], Value)]
-        if values:
-            verdicts |= self._beyond_rounding(values)
-        return verdicts
-
-    def _turns(self) -> tuple[dict[Turn, int], dict[Turn, int]]:
-        if self._wide_turns is None:
-            found: list[dict[Turn, int]] = []
-            for runs in self._runs:
-                try:
-                    found.append(runs.turns())
-                except BackedgeError:
-                    found.append({})
-            self._wide_turns = found[0], found[1]
-        return self._wide_turns
-
-    def _beyond_rounding(self, values: Sequence[Candidate]) -> dict[Any, str]:
-        """Candidates -> how far they lie apart, for those that rounding doesn't explain."""
-        shapes = {one.b: "" for one in values if one.difference is not None and one.difference.kind != "value"}
-        exact: dict[Any, list[Any]] = {}
-        noisy: dict[Any, list[list[Any]]] = {}
-        of_a = {one.a for one in values}
-        of_b = {one.b: one for one in values}
-
-        def keep(value: Value, passes: Passes, result: Any) -> None:
-            if (value, passes) in of_a:
-                exact[value, passes] = flat(result)
-
-        def add(value: Value, passes: Passes, result: Any) -> None:
-            key = value, passes
-            if key in exact:
-                leaves = flat(result)
-                if alike(exact[key], leaves):
-                    noisy.setdefault(key, []).append(leaves)
-
-        _ended_early(self._runs[0].wide, keep)
-        for run in range(NOISY_RUNS):
-            _ended_early(self._runs[0].wide, add, Noise(run))
-        far: dict[Any, float] = {}
-        declared: dict[Any, float] = {}
-
-        def compare(into: dict[Any, float]) -> Callable[[Value, Passes, Any], None]:
-            def told(value: Value, passes: Passes, result: Any) -> None:
-                one = of_b.get((value, passes))
-                if one is not None and one.a in exact:
-                    into[one.b] = _spreads(exact[one.a], noisy.get(one.a, []), flat(result), value)
-
-            return told
-
-        _ended_early(self._runs[1].wide, compare(far))
-        _ended_early(self._runs[1].run, compare(declared))
-        found = dict(shapes)
-        for one in values:
-            apart = far.get(one.b)
-            off = declared.get(one.b, 0.0)
-            if apart is None:
-                if one.a in exact:
-                    found.setdefault(one.b, "in float64 only A computes it")
-            elif apart > OF_THE_FILES:
-                found.setdefault(one.b, _text(apart))
-            elif off > OF_A_RUN and one.beyond:
-                found.setdefault(one.b, f"in float64 both agree, but B as declared lies {_times(off)} off")
-        return found
-
-    def _leads_on(self, one: Candidate, both: tuple[Recorded, Recorded]) -> bool:
+    def _leads_on(self, one: Candidate | Turning, both: tuple[Recorded, Recorded]) -> bool:
         """Whether what B computes of a value differs, too, as far as it belongs to values of A; else the two values
         only have a name in common."""
-        what, passes = one.b
-        if not isinstance(what, Value) or what.producer is None:
+        if isinstance(one, Turning) or one.b[0].producer is None:
             return True
+        what, passes = one.b
+        assert what.producer is not None
         graph = self._graph_of(what.producer)
         users = [] if graph is None or what in graph.outputs else [user for user, _ in graph.uses(what)]
         told = [value for user in users if not user.regions for value in user.outputs if value in self._partner]
@@ -418,40 +240,40 @@ class Search:
 
     # telling ------------------------------------------------------------------------------------------------
 
-    def _location(self, one: Candidate, text: str, is_certain: bool, both: tuple[Recorded, Recorded]) -> Location:
-        (what_a, passes_a), (what_b, passes_b) = one.a, one.b
-        if isinstance(what_b, Node) or isinstance(what_a, Node):
-            assert isinstance(what_a, Node) and isinstance(what_b, Node)
-            counts = both[0].turns[what_a, passes_a], both[1].turns[what_b, passes_b]
-            loop = is_loop(what_b)
-            expected, actual = counts if loop else tuple("then" if how else "else" for how in counts)
-            found = Location("trip count" if loop else "branch", None, None, expected, actual)
-            found.a, found.b = (
-                place(self._where[0], what_a, passes_a),
-                place(self._where[1], what_b, passes_b),
-            )
+    def _location(self, found: _Found, both: tuple[Recorded, Recorded]) -> Location:
+        one = found.candidate
+        if isinstance(one, Turning):
+            location = self._turning(one, both)
         else:
-            difference = one.difference
-            assert what_a.producer is not None and what_b.producer is not None and difference is not None
-            kinds: dict[str, How] = {"value": "value", "dtype": "type"}
-            found = Location(kinds.get(difference.kind, "shape"), None, None, difference.expected, difference.actual)
-            found.difference = difference
-            found.a = place(self._where[0], what_a.producer, passes_a, what_a)
-            found.b = place(self._where[1], what_b.producer, passes_b, what_b)
-            found.before, found.operands = self._between(what_a, what_b, both)
-        found.text, found.is_certain = text, is_certain
-        found.compared, found.agreed, found.rounded = self._compared, self._agreed, self._rounded
-        return found
+            (a, passes), (b, _), difference = one.a, one.b, one.difference
+            assert a.producer is not None and b.producer is not None and difference is not None
+            how = _HOW.get(difference.kind, "shape")
+            location = Location(how, None, None, difference.expected, difference.actual, difference)
+            location.a = place(self._where[0], a.producer, passes, a)
+            location.b = place(self._where[1], b.producer, passes, b)
+            location.before = self._before(a, b)
+            location.operands = not location.before[1]
+        location.text, location.is_certain = found.text, found.is_certain
+        location.compared, location.agreed, location.rounded = self._compared, self._agreed, self._rounded
+        return location
 
-    def _between(self, a: Value, b: Value, both: tuple[Recorded, Recorded]) -> tuple[tuple[list[str], list[str]], bool]:
-        """Operators of each side that no value of the other belongs to, on the way to a value."""
-        partners = set(self._partner.values())
+    def _turning(self, one: Turning, both: tuple[Recorded, Recorded]) -> Location:
+        counts = both[0].turns[one.a], both[1].turns[one.b]
+        places = [place(where, *turn) for where, turn in zip(self._where, (one.a, one.b), strict=True)]
+        if is_loop(one.b[0]):
+            return Location("trip count", places[0], places[1], *counts)
+        taken = ["then" if how else "else" for how in counts]
+        return Location("branch", places[0], places[1], taken[0], taken[1])
+
+    def _before(self, a: Value, b: Value) -> tuple[list[str], list[str]]:
+        """Operators of each side whose results belong to none of the other's, on the way to a value."""
         names: list[list[str]] = []
-        for value, cone, known in ((a, Cone(self.graphs[0]), partners), (b, self._cone, set(self._partner))):
-            values, _ = cone.of(cone.operands(value), lambda one, known=known: one in known or one.data is not None)
-            nodes = {one.producer for one in values if one.producer is not None}
-            names.append(sorted(f"{node.op_type} {shown(node)!r}" for node in nodes if node is not value.producer))
-        return (names[0], names[1]), not names[1]
+        known = set(self._partner.values()), set(self._partner)
+        for value, cone, some in zip((a, b), (Cone(self.graphs[0]), self._cone), known, strict=True):
+            values, _ = cone.of(cone.operands(value), lambda one, some=some: one in some or one.data is not None)
+            nodes = {one.producer for one in values if one.producer not in (None, value.producer)}
+            names.append(sorted(f"{node.op_type} {shown(node)!r}" for node in nodes if node is not None))
+        return names[0], names[1]
 
     def _failure(self, both: tuple[Recorded, Recorded]) -> Location | None:
         """Where one of the two fails and the other doesn't."""
@@ -459,40 +281,17 @@ class Search:
             if one.failed is not None and other.failed is None:
                 node, passes = one.failed
                 where = place(self._where[side], node, passes)
-                texts = (one.error, "") if not side else ("", one.error)
-                return Location("failure", None if side else where, where if side else None, *texts)
+                if side:
+                    return Location("failure", None, where, "", one.error)
+                return Location("failure", where, None, one.error, "")
         return None
 
 
-def _ended_early(run: Callable[..., Any], *arguments: Any) -> None:
-    """A run, of which what came before it failed counts, too."""
-    with contextlib.suppress(BackedgeError):
-        run(*arguments)
-
-
-def _spreads(exact: list[Any], noisy: Sequence[list[Any]], found: list[Any], value: Value) -> float:
-    """How many spreads of rounding a value lies off."""
-    if not alike(exact, found):
-        return np.inf
-    most = 0.0
-    for place_, (leaf, other) in enumerate(zip(exact, found, strict=True)):
-        if not leaf.size:
-            continue
-        runs = [one[place_] for one in noisy]
-        if is_real(leaf) and is_real(other):
-            far = distance(leaf, other, spread(leaf, runs, precision_of(element_type(value.type), False)))
-            most = max(most, float(np.max(far)))
-        else:
-            wrong = np.asarray(leaf != other, bool)
-            for run in runs:  # what turns by rounding alone
-                wrong &= ~np.asarray(leaf != run, bool)
-            most = max(most, np.inf if wrong.any() else 0.0)
-    return most
-
-
-def _text(spreads: float) -> str:
-    return f"rounding doesn't explain it: in float64 both lie {_times(spreads)} apart"
-
-
-def _times(spreads: float) -> str:
-    return "at all" if not np.isfinite(spreads) else f"{spreads:.3g} times as far as rounding carries it"
+def _position(node: Node, passes: Passes, order: Mapping[Key, int]) -> float:
+    """Where a loop or a branch stands among values: a loop before what it hands out, since its count is known when it
+    ends; a branch before what its regions compute."""
+    results = [order[value, passes] for value in node.outputs if (value, passes) in order]
+    regions_ = [] if is_loop(node) else node.regions.values()
+    values = [value for region in regions_ for one in region.nodes for value in one.outputs]
+    inner = [order[value, passes] for value in values if (value, passes) in order]
+    return min(inner or results, default=len(order)) - 0.5

@@ -11,7 +11,7 @@ import onnx.parser
 import pytest
 from backedge.convert.files import load, to_hub
 from backedge.convert.locating_session import LocatingSession
-from backedge.runtime.locate.search import Location
+from backedge.runtime.locate.location import Location
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
 LOOP = """(int64 m, float[n] x, float[n] k) => (float[n] y, float[p, n] all) {{

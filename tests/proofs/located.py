@@ -34,8 +34,8 @@ from backedge.runtime.compare.inputs import design
 from backedge.runtime.compare.matching import match_names
 from backedge.runtime.compare.tolerance import measure_values
 from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.locate.location import Location
 from backedge.runtime.locate.places import shown
-from backedge.runtime.locate.search import Location
 from trust import programs
 from trust.faults import KINDS, graphs, mutate
 
