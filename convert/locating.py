@@ -22,6 +22,7 @@ LOCATING = f"{__package__}.locating_session"
 EXECUTOR_NAME = "executor"
 """What our executor is called among runnables."""
 
+_LOADING = 60.0  # seconds for reading and matching
 _MOST_CAUSES = 2  # disagreements that are looked into
 
 SECONDS = 60.0
@@ -63,6 +64,8 @@ def look_into(
     with staging() as name:
         into = None if looking.repro is None else Path(name)
         report.location, smallest = located(paths, formats, report.first.inputs, looking.memory, into=into)
+        if report.location is None:
+            report.reasons.append("our executor doesn't show where the files part, or not in time")
         if looking.repro is None:
             return
         if smallest is None:
@@ -96,7 +99,7 @@ def located(
         "into": "" if into is None else str(into.absolute()),
     }
     feeds = {INPUT + name: value for name, value in inputs.items()}
-    (outcome,) = drive(LOCATING, paths[0].absolute(), [feeds], 2 * seconds, math.inf, options)
+    (outcome,) = drive(LOCATING, paths[0].absolute(), [feeds], 2 * seconds + _LOADING, math.inf, options)
     if outcome.outputs is None:
         return None, None
     location, smallest = (

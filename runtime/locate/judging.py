@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ Run = Callable[..., Any]
 """A run of one side, which is told each value; see `recording.Runs`."""
 
 NOISY_RUNS = 4
+_OF_NOISE = 6.0  # times as long as a run in float64 one with rounding errors takes
 OF_THE_FILES = 4.0
 """Spreads of rounding that the files may lie apart in float64, where one of them holds constants rounded once more."""
 OF_A_RUN = 16.0
@@ -52,10 +54,14 @@ class Turning:
 
 
 class Judge:
-    """Judges what differs between runs of A and of B."""
+    """Judges what differs between runs of A and of B.
 
-    def __init__(self, a: Runs, b: Runs) -> None:
-        self._runs = a, b
+    Args:
+        end: by the monotonic clock; rounding errors are drawn in fewer runs where it is near.
+    """
+
+    def __init__(self, a: Runs, b: Runs, end: float) -> None:
+        self._runs, self._end = (a, b), end
         self._wide_turns: tuple[dict[Turn, int], dict[Turn, int]] | None = None
 
     def as_declared(self, values: Sequence[Candidate]) -> None:
@@ -114,30 +120,35 @@ class Judge:
             _until(run, of_b, compare)
             return found
 
+        start = time.monotonic()
         _until(self._runs[0].wide, of_a, keep)
         for run in range(NOISY_RUNS):
+            now = time.monotonic()
+            if now + (now - start) * (_OF_NOISE if not run else 1 / run) > self._end:
+                break
             _until(self._runs[0].wide, of_a, add, Noise(run))
         in_float64, declared = spreads_of(self._runs[1].wide), spreads_of(self._runs[1].run)
-        texts = {one.b: self._text(one, one.a in exact, in_float64, declared) for one in values}
+        texts = {one.b: _text(one, one.a in exact, one.a in noisy, in_float64, declared) for one in values}
         return {key: text for key, text in texts.items() if text is not None}
 
-    def _text(
-        self, one: Candidate, is_in_a: bool, in_float64: dict[Key, float], declared: dict[Key, float]
-    ) -> str | None:
-        """How a candidate stands to rounding; None where that explains it."""
-        if one.difference is not None and one.difference.kind != "value":
-            return ""
-        apart, off = in_float64.get(one.b), declared.get(one.b, 0.0)
-        if apart is None:
-            return "in float64 only A computes it" if is_in_a else None
-        if apart > OF_THE_FILES:
-            far = "it is so in float64, too"
-            return (
-                far if np.isinf(apart) else f"not explained by it: in float64 both lie {apart:.3g} times as far apart"
-            )
-        if off > OF_A_RUN and one.beyond:
-            return f"in float64 both agree, but B as declared lies {off:.3g} times as far off as rounding explains"
-        return None
+
+def _text(
+    one: Candidate, is_in_a: bool, is_noisy: bool, in_float64: dict[Key, float], declared: dict[Key, float]
+) -> str | None:
+    """How a candidate stands to rounding; None where that explains it."""
+    if one.difference is not None and one.difference.kind != "value":
+        return ""
+    apart, off = in_float64.get(one.b), declared.get(one.b, 0.0)
+    if apart is None:
+        return "in float64 only A computes it" if is_in_a else None
+    if not is_noisy:
+        return "beyond the element type's tolerance, in float64, too" if one.beyond and apart > OF_A_RUN else None
+    if apart > OF_THE_FILES:
+        far = "it is so in float64, too"
+        return far if np.isinf(apart) else f"not explained by it: in float64 both lie {apart:.3g} times as far apart"
+    if off > OF_A_RUN and one.beyond:
+        return f"in float64 both agree, but B as declared lies {off:.3g} times as far off as rounding explains"
+    return None
 
 
 class _Enough(Exception):

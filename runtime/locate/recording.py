@@ -28,14 +28,18 @@ class TooMany(Exception):
 
 
 def digest(value: Any) -> bytes:
-    """Eight bytes that tell values apart: element types, shapes and elements."""
-    found = hashlib.blake2b(digest_size=8)
+    """What tells values apart: element types, shapes and elements."""
+    found = hashlib.sha1(usedforsecurity=False)  # the quickest there is for large arrays
     for leaf in flat(value):
         found.update(f"{leaf.dtype}{leaf.shape}".encode())
-        found.update(repr(leaf.tolist()).encode() if leaf.dtype == object else np.ascontiguousarray(leaf).tobytes())
+        found.update(
+            repr(leaf.tolist()).encode()
+            if leaf.dtype == object
+            else np.ascontiguousarray(leaf).reshape(-1).view(np.uint8).data
+        )
     if isinstance(value, list | dict) or value is None:
         found.update(repr((type(value), None if value is None else len(value))).encode())
-    return found.digest()
+    return found.digest()[:8]
 
 
 def size_of(value: Any) -> int:

@@ -90,7 +90,7 @@ class Search:
         self._runs = Runs(a, feeds[0], set(self._partner.values())), Runs(b, feeds[1], set(self._partner))
         self._where: tuple[Regions, Regions] = regions(a), regions(b)
         self._cone = Cone(b)
-        self._judge = Judge(*self._runs)
+        self._judge = Judge(*self._runs, self._end)
         self._compared = self._agreed = self._rounded = 0
 
     def first(self) -> Location | None:
