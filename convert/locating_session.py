@@ -9,6 +9,7 @@ Options: `other`: the second file; `formats`: both formats or None; `memory`: by
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -86,7 +87,7 @@ def open_session(path: Path, options: Mapping[str, Any]) -> LocatingSession:
     write: Write | None = None
     if options["into"]:
         targets = [format_of(one, format) for one, format in zip(paths, formats, strict=True)]
-        opsets = [graph.opsets.get("") if graph.dialect == "onnx" else None for graph in graphs]
+        opsets = [graph.opsets.get("") for graph in graphs]
         write = partial(_written, Path(options["into"]), targets, opsets)
     return LocatingSession(to_hub(graphs[0]), to_hub(graphs[1]), options["memory"], options["seconds"], write)
 
@@ -94,18 +95,14 @@ def open_session(path: Path, options: Mapping[str, Any]) -> LocatingSession:
 def _written(
     folder: Path, targets: Sequence[Format], opsets: Sequence[int | None], smallest: Reduced
 ) -> dict[str, Any]:
-    """Write the smallest pair, each model in its own format where it can be said there, else as ONNX.
+    """Write the smallest pair, each model in its own format where it can be said there, else in the first that can.
 
     {"files": [A's, B's], "formats": [A's, B's], "outputs": [name, name], "operators": [before, after] of A and of B}
     """
     files: list[str] = []
     formats: list[str] = []
     for name, graph, target, opset in zip("ab", smallest.graphs, targets, opsets, strict=True):
-        try:
-            made, form = to_dialect(graph.copy(), target, opset, given=True), target
-        except BackedgeError:
-            form = FORMATS["onnx"]
-            made = to_dialect(graph.copy(), form, None, given=True)
+        form, made = _first_that_can(graph, [(target, opset), *((one, None) for one in FORMATS.values())])
         file = folder / f"{name}{form.suffixes[0]}"
         form.write(made, file)
         files.append(file.name)
@@ -113,3 +110,10 @@ def _written(
     save_npz(smallest.feed, str(folder / "inputs.npz"))
     operators = [list(pair) for pair in zip(smallest.operators, smallest.sizes, strict=True)]
     return {"files": files, "formats": formats, "outputs": list(smallest.outputs), "operators": operators}
+
+
+def _first_that_can(graph: Graph, forms: Sequence[tuple[Format, int | None]]) -> tuple[Format, Graph]:
+    for form, opset in forms:
+        with contextlib.suppress(BackedgeError):
+            return form, to_dialect(graph.copy(), form, opset, given=True)
+    raise AssertionError("no format can say a hub graph")

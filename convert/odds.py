@@ -40,7 +40,7 @@ def at_odds(
             hub = to_hub(graph)
         except BackedgeError:
             return None
-        opset = graph.opsets.get("") if found.dialect == "onnx" else None
+        opset = graph.opsets.get("")
 
         def written(cut: Graph) -> Path:
             file = Path(scratch) / f"cut{suffix}"

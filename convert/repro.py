@@ -20,33 +20,13 @@ from ..runtime.oracles import ORACLES, run_file, why_unavailable
 from .format import FORMATS
 from .terminal import save_npz
 
-_SCRIPTS = {
-    "onnxruntime": """import numpy as np
-import onnxruntime
-
-inputs = dict(np.load("inputs.npz"))
-for name in {files}:
-    session = onnxruntime.InferenceSession(name, providers=["CPUExecutionProvider"])
-    wanted = [value.name for value in session.get_inputs()]
-    print(name, session.run(None, {{name: inputs[name] for name in wanted}}))
-""",
-    "openvino": """import numpy as np
-import openvino
-
-inputs = dict(np.load("inputs.npz"))
-for name in {files}:
-    model = openvino.Core().compile_model(name, "CPU")
-    wanted = [value.any_name for value in model.inputs]
-    print(name, model({{name: inputs[name] for name in wanted}}).to_dict())
-""",
-    "": """from backedge.convert import verification
+_SCRIPT = """from backedge.convert import verification
 
 inputs = verification.read_inputs("inputs.npz")
 for name, runtime in {runs}:
     print(name, verification.run_on(name, inputs, runtime))
-""",
-}
-"""How to run files on one runtime, by its name; "": on several, or on others."""
+"""
+"""How to run files on several runtimes, or on one that has no script of its own."""
 
 
 def check_folder(folder: Path) -> None:
@@ -82,8 +62,8 @@ def write_repro(folder: Path, staged: Path, smallest: Mapping[str, Any], report:
             save_npz({"output": value}, str(staged / f"{name}.npz"))
     difference = None if any(value is None for value in results) else measure_values(*results).difference
     survives = _survival(runtimes, results, difference)
-    same = runtimes[0] if runtimes[0] == runtimes[1] and runtimes[0] in _SCRIPTS else ""
-    script = _SCRIPTS[same].format(files=repr(tuple(files)), runs=repr(list(zip(files, runtimes, strict=True))))
+    template = ORACLES[runtimes[0]].script if runtimes[0] == runtimes[1] else ""
+    script = (template or _SCRIPT).format(files=repr(tuple(files)), runs=repr(list(zip(files, runtimes, strict=True))))
     (staged / "run.py").write_text(script, encoding="utf-8")
     (staged / "README.md").write_text(_readme(smallest, report, command, runtimes, survives), encoding="utf-8")
     folder.mkdir(exist_ok=True)
@@ -109,7 +89,7 @@ def _readme(smallest: Mapping[str, Any], report: Report, command: str, runtimes:
             smallest["files"], smallest["operators"], (report.a, report.b), strict=True
         )
     ]
-    packages = dict.fromkeys(["backedge", "numpy", "onnx", *(ORACLES[name].package for name in runtimes)])
+    packages = dict.fromkeys(["backedge", "numpy", *(ORACLES[name].package for name in runtimes)])
     versions = [f"- {name} {_version(name)}" for name in packages]
     return "\n".join(
         [

@@ -13,6 +13,8 @@ from .types import Dim, Interval, TensorType
 
 METADATA = "metadata"
 OURS = "backedge."
+FROM = f"{OURS}from"
+"""Of a node: the name of the value in the file that was converted of which it was made, see `node.ORIGIN`."""
 SHAPES = f"{OURS}shapes"
 """JSON: name of an input or output -> its dimensions: sizes, symbols, [lower, upper] bounds, null."""
 

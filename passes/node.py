@@ -13,6 +13,9 @@ from .types import TensorType, Type
 if TYPE_CHECKING:
     from .graph import Graph
 
+ORIGIN = "origin"
+"""Key in the `meta` of a node: the name of the value in the file that was read of which the node was made, a text."""
+
 
 class Value:
     """One value: an input, a constant (`data`), or an output of `producer`.
@@ -114,6 +117,18 @@ class Node:
     def input(self, index: int) -> Value | None:
         """Formal input `index`, None where it is left out (at the end as well)."""
         return self.inputs[index] if index < len(self.inputs) - self.captured else None
+
+    @property
+    def origin(self) -> str:
+        """The name of the value in the file that was read that the node was made of, or is; "" where it has none."""
+        kept = (self.meta or {}).get(ORIGIN)
+        return kept or next((value.name for value in self.outputs if value.name), "")
+
+    @property
+    def written_origin(self) -> str:
+        """The same where a file has to say it, as the node's results don't have the name; else ""."""
+        kept = (self.meta or {}).get(ORIGIN, "")
+        return "" if any(value.name == kept for value in self.outputs) else kept
 
     def __repr__(self) -> str:
         domain = f"{self.domain}." if self.domain else ""

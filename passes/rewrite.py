@@ -27,6 +27,7 @@ from .infer import constants_around
 from .loop import DOMAIN as HUB_DOMAIN
 from .loop import Slot, slot_indices
 from .names import Names
+from .node import ORIGIN
 from .tensor import TensorData
 from .types import DType, Type, is_known, merge
 
@@ -115,6 +116,7 @@ class Rewriter:
     `stamp` tells the version at which a node without regions stays as it is otherwise, which is the quickest way.
     `aliases` are old values whose place was taken by a value that already stands for another, and is named after that.
     `notes` collects what the report should say (a dropped layout, a decomposition and its cost).
+    `origin` is that of the node which is being rewritten; `made_of` counts instead, while what it is made of is.
     `given`: the nodes are a file's own (`graph.GIVEN`). Where a rule then fails in a way that no rule should, ONNX's
     schema and inference are asked whether the node is one at all: it is refused if not, else the failure is ours.
     """
@@ -131,6 +133,8 @@ class Rewriter:
     node_names: Names = field(default_factory=Names)
     stamp: Callable[[Node], int | None] | None = None
     given: bool = False
+    origin: str = ""
+    made_of: str = ""
 
     def run(self, graph: Graph, builder: type[Builder] | None = None) -> Graph:
         """The whole graph in the new dialect; the old one stays as it was. `builder` walks it (a kind of `Builder`)."""
@@ -210,6 +214,8 @@ class Builder:
             found = [merge(known, more) for known, more in zip(found, inferred, strict=False)]
         for value, type in zip(node.outputs, found, strict=True):
             value.type = type
+        if self.rewriter.origin and node.meta is None:
+            node.meta = {ORIGIN: self.rewriter.origin}
         self.graph.add_nodes([node])
         return node.outputs[0] if outputs == 1 else tuple(node.outputs)
 
@@ -313,6 +319,8 @@ class Builder:
 
     def apply(self, node: Node) -> Sequence[Value]:
         """The new values of a node's outputs by the first rule that matches; names and types carried over."""
+        before = self.rewriter.origin
+        self.rewriter.origin = self.rewriter.made_of or node.origin
         try:
             made = self._rewritten(node)
         except BackedgeError:
@@ -323,6 +331,8 @@ class Builder:
             if self.rewriter.given and (fault := fault_of(node)):
                 raise InvalidModel(f"{node!r}{fault}") from error
             raise
+        finally:
+            self.rewriter.origin = before
         results = [made] if isinstance(made, Value) else list(made)
         if len(results) < len(node.outputs):
             if any(old.name for old in node.outputs[len(results) :]):
@@ -333,7 +343,9 @@ class Builder:
         maker = results[0].producer if results else None
         if node.name and maker is not None and not maker.name:
             maker.name = self.rewriter.node_names.claim(node.name)
-            maker.meta = maker.meta or node.meta
+            maker.meta = {**(maker.meta or {}), **node.meta} if node.meta and _is_origin(maker.meta) else maker.meta
+        if maker is not None and maker.meta and _is_origin(maker.meta) and not maker.written_origin:
+            maker.meta = None  # its name says it
         return results
 
     def _rewritten(self, node: Node) -> Value | Sequence[Value]:
@@ -360,6 +372,8 @@ class Builder:
         name = self.rewriter.node_names.claim(node.name) if node.name else ""
         twin = Node(node.domain, node.op_type, node.version, name)
         twin.captured, twin.meta = node.captured, node.meta
+        if self.rewriter.made_of:
+            twin.meta = {**(node.meta or {}), ORIGIN: self.rewriter.made_of}
         twin.attributes, twin.inputs = dict(node.attributes), list(node.inputs)
         if regions is None:
             regions = {name: self.rewritten(region) for name, region in node.regions.items()}
@@ -389,6 +403,11 @@ class Builder:
             inner.graph.outputs = inner.inline(region, inner.graph.inputs)
         inner.graph.meta = dict(region.meta)
         return inner.graph
+
+
+def _is_origin(meta: Mapping[str, Any] | None) -> bool:
+    """Whether the notes on a node say no more than what it was made of."""
+    return not meta or meta.keys() == {ORIGIN}
 
 
 def renamed(domain: str, table: Mapping[str, str]) -> dict[Key, list[Rule]]:

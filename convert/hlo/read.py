@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from ...passes.errors import InvalidModel
 from ...passes.garbage import bulk
 from ...passes.graph import Graph, Node, Value
+from ...passes.node import ORIGIN
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import input_names, output_names
@@ -17,6 +19,7 @@ from .dialect import CALLED, DOMAIN, META, Form, Origin
 from .infer import infer_node
 from .items import Item, element, error_at, finished, is_done, is_start, leaves, started, type_of, usable
 from .text import parse
+from .text.lexer import unescaped
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
 
 _RIDING = frozenset(
@@ -33,6 +36,9 @@ _RIDING = frozenset(
     ]
 )
 """Attributes that any instruction may have and that change nothing of what it computes."""
+
+_OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+"""What XLA's metadata says an instruction was made of."""
 
 _REGIONS = ("to_apply", "select", "scatter", "condition", "body")
 _CALLS = ("calls", "to_apply")
@@ -250,6 +256,9 @@ class _GraphReader:
         node = Node(DOMAIN, one.opcode, 0, one.name)
         origin = _origin(one)
         node.meta = {META: origin}
+        named = _OP_NAME.search(origin.attributes["metadata"].text) if "metadata" in origin.attributes else None
+        if named:
+            node.meta[ORIGIN] = unescaped(named[1])
         node.attributes = {name: value for name, value in one.attributes.items() if name not in _RIDING}
         node.inputs = [value for item in operands for value in usable(one, item)]
         given: Sequence[Type | None] | None = None

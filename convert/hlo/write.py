@@ -15,11 +15,13 @@ from .dialect import CALLED, NAMES, Form, form_of, origin_of
 from .items import leaves, parted, type_of
 from .text import print_module
 from .text.dtypes import WORDS
+from .text.lexer import quoted
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]")
 _OF_TUPLES = frozenset(["add-dependency", "copy", "domain", "opt-barrier"])
 _LAYOUT = "entry_computation_layout"
+_METADATA = "metadata"
 _FRONTEND = "frontend_attributes"
 
 
@@ -254,6 +256,8 @@ class _ComputationWriter:
         if called:
             one.attributes[CALLED] = called
         self.carry(one, node)
+        if node.origin != one.name:  # instructions are named after their operations
+            one.attributes.setdefault(_METADATA, Raw(f"{{op_name={quoted(node.origin)}}}"))
         self.unpack(one, shape, node.outputs)
 
     def operands(self, node: Node, values: Sequence[Value]) -> list[Operand]:

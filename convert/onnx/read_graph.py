@@ -12,6 +12,8 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node, Value
+from ...passes.metadata import FROM
+from ...passes.node import ORIGIN
 from ...passes.protos import (
     attribute_from_proto,
     sparse_from_proto,
@@ -361,23 +363,26 @@ class GraphReader:
 def _remainder(proto: NodeProto, domain: str) -> dict[str, Any] | None:
     """What a node holds besides its operator, values and attributes, under "onnx"; None where that is nothing."""
     documented = [attribute for attribute in proto.attribute if attribute.doc_string]
+    notes = [entry for entry in proto.metadata_props if entry.key != FROM]
+    names = [entry.value for entry in proto.metadata_props if entry.key == FROM]
+    origin: dict[str, Any] = {ORIGIN: names[-1]} if names else {}
     if not (
         documented
         or proto.doc_string
         or proto.overload
-        or proto.metadata_props
+        or notes
         or proto.device_configurations
         or proto.domain != domain
     ):
-        return None
+        return origin or None
     skeleton = NodeProto(doc_string=proto.doc_string, overload=proto.overload)
     if proto.domain != domain:
         skeleton.domain = proto.domain
-    skeleton.metadata_props.extend(proto.metadata_props)
+    skeleton.metadata_props.extend(notes)
     skeleton.device_configurations.extend(proto.device_configurations)
     for attribute in documented:
         skeleton.attribute.add(name=attribute.name, doc_string=attribute.doc_string)
-    return {"onnx": skeleton}
+    return {"onnx": skeleton, **origin}
 
 
 def _denoted(info: ValueInfoProto) -> bool:

@@ -14,6 +14,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from ...passes.errors import BackedgeError, InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
+from ...passes.metadata import FROM
 from ...passes.protos import (
     SparseData,
     fill_node,
@@ -242,6 +243,8 @@ class _Writer:
             self.graph(region, target, names, captured)
         if isinstance(skeleton, NodeProto):
             _annotate(proto, skeleton)
+        if node.written_origin:
+            proto.metadata_props.add(key=FROM, value=node.written_origin)
 
     def function(self, function: Function) -> FunctionProto:
         graph = function.graph

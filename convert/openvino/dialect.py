@@ -111,6 +111,15 @@ class Layer:
     input_ports: dict[int, Port] = field(default_factory=dict)  # of those that have rt_info
 
 
+FUSED = "fused_names"
+"""The attribute of `<rt_info>` with the names of what a layer was made of."""
+
+
+def fused(name: str) -> dict[str, Any]:
+    """That attribute."""
+    return {"name": FUSED, "version": "0", "value": name}
+
+
 @dataclass(slots=True)
 class Result:
     """What a Result layer has: `graph.meta["openvino"].results`, beside `graph.outputs`."""

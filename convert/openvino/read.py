@@ -13,8 +13,9 @@ from pathlib import Path
 from ...passes.errors import InvalidModel
 from ...passes.garbage import bulk
 from ...passes.graph import Graph, Node, Value
+from ...passes.node import ORIGIN
 from ...passes.types import TensorType
-from .dialect import BODY_MAPS, DOMAIN, META, PORT, Layer, Net, OutputMap, Port, Result
+from .dialect import BODY_MAPS, DOMAIN, FUSED, META, PORT, Layer, Net, OutputMap, Port, Result
 from .layers import LAYERS, canonical, typed_attributes
 from .markup import Element, parse
 from .names import name_values, split_names
@@ -181,6 +182,9 @@ class _Reader:
             node = Node(version, element.attribute("type"), 0, layer.name)
             node.attributes = dict(given)
         node.meta = {META: meta}
+        names = [str(one.get("value", "")) for one in meta.rt_info if one.get("name") == FUSED]
+        if names:
+            node.meta[ORIGIN] = names[-1]
         node.inputs = layer.inputs
         for index, port in enumerate(ports):
             if port.type is None:

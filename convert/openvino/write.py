@@ -17,7 +17,7 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.types import TensorType
 from .attributes import spell
-from .dialect import DOMAIN, META, Layer, Net, Port, Result, Tree
+from .dialect import DOMAIN, FUSED, META, Layer, Net, Port, Result, Tree, fused
 from .markup import DEEPEST, escaped
 from .names import join_names, layer_of, port_of
 from .portmaps import MAP_ATTRIBUTES, Ids, spelled_back_edges, spelled_port_maps
@@ -120,13 +120,18 @@ class _Writer:
             self._tree(child)
         return self._close(tag)
 
-    def _rt_info(self, meta: Layer | Port | Result | None) -> None:
-        if meta is None or not (meta.rt_info or meta.user_data):
+    def _rt_info(self, meta: Layer | Port | Result | None, origin: str = "") -> None:
+        """What a layer or a port has beside its operator; `origin`: of what it was made, as OpenVINO says it."""
+        attributes = [] if meta is None else meta.rt_info
+        trees = [] if meta is None else meta.user_data
+        if origin:
+            attributes = [*(one for one in attributes if one.get("name") != FUSED), fused(origin)]
+        if not (attributes or trees):
             return
         self._open("rt_info")
-        for given in meta.rt_info:
+        for given in attributes:
             self._put("attribute", [(name, spell(value)) for name, value in given.items()])
-        for tree in meta.user_data:
+        for tree in trees:
             self._tree(tree)
         self._close("rt_info")
 
@@ -224,11 +229,11 @@ class _Writer:
         if looping:
             self._block("back_edges", spelled_back_edges(node, ids["body"]))
         else:
-            self._rt_info(meta)
+            self._rt_info(meta, node.written_origin)
         self._inputs(inputs, meta.input_ports if meta is not None else {})
         self._outputs(len(inputs), node.outputs)
         if looping:
-            self._rt_info(meta)
+            self._rt_info(meta, node.written_origin)
         for tag, layout in layouts.items():
             self._open(tag)
             self._graph(layout)

@@ -232,7 +232,12 @@ def inlined(op: Builder, node: Node, graph: Graph) -> list[Value]:
     Raises:
         Unsupported: the decomposition lacks one that is wanted.
     """
-    results = op.inline(graph, [value for value in node.inputs if value is not None])
+    before = op.rewriter.made_of
+    op.rewriter.made_of = before or node.origin
+    try:
+        results = op.inline(graph, [value for value in node.inputs if value is not None])
+    finally:
+        op.rewriter.made_of = before
     wanted = sum(bool(value.name) for value in node.outputs)
     if wanted > len(results):
         raise Unsupported(node, f"of {wanted} outputs only {len(results)} are defined")

@@ -165,6 +165,22 @@ class _Aligned:
                     self._pair(node, twin.producer)
                 else:
                     self.partner[value] = self._of_b(twin)
+        self._by_origin()
+
+    def _by_origin(self) -> None:
+        """Pair values with what says that it was made of them: of several nodes that do, what the others don't read."""
+        made: dict[str, list[Node]] = {}
+        for node in self.left_b:
+            if node.written_origin:
+                made.setdefault(node.written_origin, []).append(node)
+        taken = set(self.partner.values())
+        for node in self.left_a:
+            for value in _named(node):
+                group = made.get(value.name, ())
+                read = {one for other in group for one in other.inputs}
+                ends = [one for other in group for one in _named(other) if one not in read and one not in taken]
+                if len(ends) == 1 and value not in self.partner and ends[0].tensor.dtype is value.tensor.dtype:
+                    self.partner[value] = self._of_b(ends[0])
 
     def _forwards(self) -> None:
         """Pair operators by their operands."""

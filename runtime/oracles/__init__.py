@@ -48,20 +48,41 @@ class Oracle:
         module: the module of this package that the child imports.
         package: the Python package that must be installed.
         suffixes: the files it takes have names that end so; none where it tells by what is in them.
+        script: how people run files ({files}, a tuple of names) on the inputs in inputs.npz with it alone.
     """
 
     name: str
     module: str
     package: str
     suffixes: tuple[str, ...]
+    script: str = ""
 
+
+_ONNXRUNTIME = """import numpy as np
+import onnxruntime
+
+inputs = dict(np.load("inputs.npz"))
+for name in {files}:
+    session = onnxruntime.InferenceSession(name, providers=["CPUExecutionProvider"])
+    wanted = [value.name for value in session.get_inputs()]
+    print(name, session.run(None, {{name: inputs[name] for name in wanted}}))
+"""
+_OPENVINO = """import numpy as np
+import openvino
+
+inputs = dict(np.load("inputs.npz"))
+for name in {files}:
+    model = openvino.Core().compile_model(name, "CPU")
+    wanted = [value.any_name for value in model.inputs]
+    print(name, model({{name: inputs[name] for name in wanted}}).to_dict())
+"""
 
 ORACLES: dict[str, Oracle] = {
     oracle.name: oracle
     for oracle in (
-        Oracle("onnxruntime", "onnxruntime_session", "onnxruntime", (".onnx",)),
+        Oracle("onnxruntime", "onnxruntime_session", "onnxruntime", (".onnx",), _ONNXRUNTIME),
         Oracle("reference", "reference_session", "onnx", (".onnx",)),
-        Oracle("openvino", "openvino_session", "openvino", (".xml", ".onnx")),
+        Oracle("openvino", "openvino_session", "openvino", (".xml", ".onnx"), _OPENVINO),
         Oracle("xla", "xla_session", "jaxlib", ()),
         Oracle("mdf", "mdf_session", "modeci_mdf", (".json", ".yaml", ".yml", ".bson")),
     )

@@ -123,7 +123,7 @@ class Scanner:
         match = self.match(_STRING)
         if not match:
             self.expected("a string")
-        return _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]), match[1][1:-1])
+        return unescaped(match[1][1:-1])
 
     def raw(self) -> str:
         """Any value, as it stands: to the next comma, blank or closing bracket outside brackets and strings."""
@@ -165,6 +165,11 @@ def spelled(name: str) -> str:
     if not _WHOLE_NAME.fullmatch(name):
         raise InvalidModel(f"{name[:60]!a} can't be a name in HLO text")
     return f"%{name}" if name in WORDS else name
+
+
+def unescaped(text: str) -> str:
+    """What a string says between its quotes."""
+    return _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]), text)
 
 
 def quoted(text: str) -> str:
