@@ -290,6 +290,15 @@ class Builder:
 
     # walking the old graph -----------------------------------------------------------------------
 
+    def inline_for(self, node: Node, graph: Graph, arguments: Sequence[Value | None]) -> list[Value]:
+        """As `inline`, of a graph that stands for a node: what is made of it was made of that."""
+        before = self.rewriter.made_of
+        self.rewriter.made_of = before or node.origin
+        try:
+            return self.inline(graph, arguments)
+        finally:
+            self.rewriter.made_of = before
+
     def inline(self, graph: Graph, arguments: Sequence[Value | None]) -> list[Value]:
         """Rewrite the old graph's nodes into this one, its inputs standing for `arguments`; its outputs' values.
 

@@ -119,7 +119,7 @@ class _Legalizer:
             size = sum(1 for _ in graph.walk())
             self.log.count(name_of(node), node.version, self.opset, DECOMPOSED, 1, size)
         given = _variables(node)
-        made = op.inline(graph, given)
+        made = op.inline_for(node, graph, given)
         # so that they take the node's names
         op.rewriter.claimed.difference_update(value for value in made if value not in given)
         return at_named_outputs(node, made)

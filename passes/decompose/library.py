@@ -232,12 +232,7 @@ def inlined(op: Builder, node: Node, graph: Graph) -> list[Value]:
     Raises:
         Unsupported: the decomposition lacks one that is wanted.
     """
-    before = op.rewriter.made_of
-    op.rewriter.made_of = before or node.origin
-    try:
-        results = op.inline(graph, [value for value in node.inputs if value is not None])
-    finally:
-        op.rewriter.made_of = before
+    results = op.inline_for(node, graph, [value for value in node.inputs if value is not None])
     wanted = sum(bool(value.name) for value in node.outputs)
     if wanted > len(results):
         raise Unsupported(node, f"of {wanted} outputs only {len(results)} are defined")

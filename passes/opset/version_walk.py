@@ -202,7 +202,7 @@ class Walk:
         self._frame.inlined = True
         self._inlining += 1
         try:
-            made = op.inline(graph, given)
+            made = op.inline_for(node, graph, given)
         except Unsupported as inner:
             raise Unsupported(node, f"{refusal.reason}; of what it is made, {inner}") from None
         finally:
