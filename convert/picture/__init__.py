@@ -5,22 +5,26 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from ...passes.errors import InvalidModel
-from ...passes.graph import Graph
+from ...passes.graph import Graph, Node
 from .drawing import svg
 from .graphs import Painter
 
 __all__ = ["svg_text", "write_svg"]
 
 
-def svg_text(graph: Graph) -> str:
+def svg_text(graph: Graph, marks: Mapping[Node, str] | None = None) -> str:
     """An SVG picture of a hub graph: operators in layers, loops and branches as frames, back edges round them.
 
     Of a very large graph, the loops and what stands around them are drawn; the rest is counted.
+
+    Args:
+        marks: operators that are the "same" in another model, which are grey, and "different" ones, which are red.
     """
-    painter = Painter(graph)
+    painter = Painter(graph, marks)
     return svg(painter.root(), graph.name, painter.total[graph])
 
 

@@ -72,6 +72,8 @@ def _css() -> str:
             *rules,
             f"text{{fill:{_INK}}}.op{{font-weight:600}}.type,.note,.version{{fill:{_SOFT}}}",
             f".wire{{fill:none;stroke:{_FAINT};stroke-width:1.3}}.dashed{{stroke-dasharray:4 3}}.tip{{fill:{_FAINT}}}",
+            ".same>rect{fill:#eceef1;stroke:#c9ced6}.same>text{fill:#98a1ae}",
+            ".different>rect{fill:#fbe4e2;stroke:#b3261e;stroke-width:2.5}.different>text{fill:#8c1d18}",
             ".halo{fill:none;stroke-width:6}.back{fill:none;stroke-width:2.4}",
         ]
     )
@@ -158,7 +160,7 @@ def _drawing(drawing: Drawing, x: float, y: float, ground: str, around: str) -> 
 
 
 def _item(item: Item, ground: str) -> Iterator[str]:
-    yield f'<g class="{item.kind}"><title>{escape(item.about)}</title>'
+    yield f'<g class="{f"{item.kind} {item.mark}".strip()}"><title>{escape(item.about)}</title>'
     if item.inside is None:
         yield _shape(item)
         yield from _lines(item)

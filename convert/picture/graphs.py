@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from ...passes.graph import Graph, Node, Value
@@ -30,8 +30,9 @@ _SYMMETRIC = frozenset(
 class Painter:
     """Draws one model; knows how many operators each region holds."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, marks: Mapping[Node, str] | None = None) -> None:
         self.graph = graph
+        self._marks = marks or {}
         self.total = totals(graph)
 
     def root(self) -> Drawing:
@@ -54,7 +55,10 @@ class Painter:
         """Put a graph's operators into a level."""
         summary = summarise(graph, self.total, allowed)
         for unit in summary.units:
-            level.add(self._unit(graph, unit, summary.allowed, depth))
+            box = self._unit(graph, unit, summary.allowed, depth)
+            found = {self._marks.get(node, "") for node in unit.nodes}
+            box.item.mark = "different" if "different" in found else found.pop() if len(found) == 1 else ""
+            level.add(box)
 
     def _unit(self, graph: Graph, unit: Unit, allowed: dict[Graph, int], depth: int) -> Box:
         node = unit.nodes[0]

@@ -48,6 +48,7 @@ class Item:
         about: the tooltip, with full names.
         glyph: name of a small sign at the left, or "".
         version: shown small in the corner.
+        mark: "same" or "different" where two models are compared; else "".
         x, y: the top left corner in the drawing it belongs to.
         inside: of a frame, what is in it; `border` is then the visible rectangle (x, y, width, height) and
             `origin` the position of the inner drawing, both from the corner of the item.
@@ -65,6 +66,7 @@ class Item:
     inside: Drawing | None = None
     border: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     origin: Point = (0.0, 0.0)
+    mark: str = ""
 
     def __post_init__(self) -> None:
         if self.width:

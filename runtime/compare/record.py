@@ -18,6 +18,8 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
      "coverage": {"a": coverage | null, "b": coverage | null},     see `coverage.summary`
      "first": finding | null,                   the first trial on which they differ
      "location": location | null,               the first value at which they part on it, see below
+     "errors": [{"name", "type": text, "compared": trials, "differing": trials, "ulps": number | null, "worst": trial |
+                 null, "exact": trials}, ...],      of each output, see `output_errors.OutputErrors`
      "disagreements": [{"side": "a" | "b", "one": runnable, "other": runnable, "trials": n, "first": n,
                         "difference": difference, "habit": text,
                         "cause": cause | null}, ...],    runnables of one side against each other
@@ -35,6 +37,7 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
                 "a": place | null, "b": place | null, "expected", "actual", "index", "count", "total", "max_abs",
                 "text": text, "certain": bool,      how it stands to rounding; false: rounding may explain it
                 "before": {"a": [operator], "b": [operator]},   between this and values that agree
+                "along": [[pass, A's, B's], ...],       the element that differs, in all passes of the innermost loop
                 "operands_agree": bool, "values": {"compared": n, "agreed": n, "rounded": n}}
     cause      {"place": place, "runtime": runnable, "expected", "actual", "exact", "index", "iteration": n | null,
                 "others": {runnable: value}, "runs": n, "text": text}     where a runtime parts with our executor
@@ -58,6 +61,7 @@ import numpy as np
 from ..oracles import Batch, Values
 from .interface import InterfaceDifference
 from .matching import Matching
+from .output_errors import ErrorTable
 from .tolerance import Difference
 
 Status = Literal["equal", "different", "only-a", "only-b", "neither", "unknown", "inconclusive"]
@@ -151,6 +155,7 @@ class Report:
         asked: sets of inputs that were asked for; fewer may have been had, and more may have been added to them.
         interface: in what the declared inputs and outputs differ.
         parted: trials on which one runtime gives both files the same, and other than A's own runtime gives A.
+        errors: how far apart each output lies.
         location: where the files part first on the inputs of `first`, see `runtime.locate`.
         proof: what matching the files found, see `convert.proof`; None where it wasn't tried.
         coverage: "a" and "b" -> what the trials reached in each model, see `coverage.summary`; empty if nobody looked.
@@ -173,6 +178,7 @@ class Report:
     coverage: dict[str, Any] = field(default_factory=dict)
     proof: dict[str, Any] | None = None
     location: dict[str, Any] | None = None
+    errors: ErrorTable = field(default_factory=ErrorTable)
 
     def __bool__(self) -> bool:
         return self.verdict in ("proved", "equal")
@@ -221,6 +227,7 @@ class Report:
                 "coverage": self.coverage,
                 "first": first,
                 "location": self.location,
+                "errors": self.errors.to_json(),
                 "disagreements": [_without_inputs(one) for one in self.disagreements],
                 "trials": [asdict(trial) for trial in self.trials],
             }

@@ -21,6 +21,7 @@ from .disagreements import Disagreements
 from .interface import fits, interface_differences
 from .iterations import Stacking
 from .matching import Matching, match_names, renamed
+from .output_errors import ErrorTable
 from .ranges import are_coarse_integers, is_overflow_open, mark_beyond_int32
 from .record import Finding, Report, SideRun, Status, Trial, describe
 from .rounding import Rounding, TrialRounding
@@ -110,6 +111,7 @@ class _Comparison:
         self.telling = 0  # equal trials with something to compare in them
         self.again = SecondLook(self._first_difference)
         self.disagreements = Disagreements(self._first_difference, self.again, rounding)
+        self.errors = ErrorTable()
         self.parted = 0
         self.excused = 0  # trials in which a difference had such a reason
 
@@ -138,6 +140,7 @@ class _Comparison:
                 outputs=outputs,
                 rtol=self.rtol,
                 atol=self.atol,
+                errors=self.errors,
                 parted=self.parted,
                 asked=asked if asked is not None else len(trials),
                 interface=interface_differences(self.inputs, outputs, self.a.types, self.b.types, self.a.optional),
@@ -193,6 +196,7 @@ class _Comparison:
         )
 
     def _judge(self, number: int, both: TrialAnswers) -> _Judgement:
+        self.errors.forget(number)
         pairs = both.deciding(lambda one, other: self._first_difference(one, other) is None)
         judgement = self._compare(number, both, pairs) if pairs else _Judgement([], "unknown")
         alone = both.unanswered()
@@ -275,6 +279,7 @@ class _Comparison:
             for name, measure in measures:
                 found = self._judged(one, other, name, measure, rounding)
                 difference = found.difference
+                self._note_error(number, name, (one, other), difference is not None)
                 telling = telling or _tells((one.outputs or {}).get(name))
                 is_open = difference is not None and not special and is_overflow_open(both, one, name, self._twin(name))
                 if found.inconclusive or is_open or (is_open_to_runtimes and found.by_runtime):
@@ -289,6 +294,10 @@ class _Comparison:
         first = min(findings, key=lambda found: found.difference.kind == "value", default=None)
         status: Status = "different" if not same else "inconclusive" if inconclusive else "equal"
         return _Judgement(pairs, status, worst, first, telling and status == "equal")
+
+    def _note_error(self, number: int, name: str, pair: Pair, differs: bool) -> None:
+        values = (pair[0].outputs or {}).get(name), (pair[1].outputs or {}).get(self._twin(name))
+        self.errors.note(number, name, values, describe(values[0]), differs)
 
     def _are_runtimes_apart(self, one: Answer, other: Answer, measures: list[tuple[str, Measure]]) -> bool:
         """Whether only floats differ, and by so little that two runtimes' ways of computing may be the reason."""

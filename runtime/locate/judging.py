@@ -151,6 +151,28 @@ def _text(
     return None
 
 
+def along(runs: tuple[Runs, Runs], one: Candidate, most: int) -> list[tuple[int, float | None, float | None]]:
+    """One element of a value in each pass of the innermost loop around it, up to so many: (pass, A's, B's)."""
+    index = None if one.difference is None else one.difference.index
+    found: list[dict[int, float]] = [{}, {}]
+    for run, (value, passes), points in zip(runs, (one.a, one.b), found, strict=True):
+
+        def told(
+            seen: Value, now: Passes, result: Any, value: Value = value, passes: Passes = passes, points: Any = points
+        ) -> None:
+            if seen is value and now[:-1] == passes[:-1] and len(points) < most:
+                array = np.asarray(result)
+                if index is not None and array.ndim == len(index) and array.dtype.kind in "fiub":
+                    with contextlib.suppress(IndexError):
+                        points[now[-1]] = float(array[index])
+
+        with contextlib.suppress(BackedgeError):
+            run.run(told)
+    return [
+        (number, found[0].get(number), found[1].get(number)) for number in sorted(found[0].keys() | found[1].keys())
+    ]
+
+
 class _Enough(Exception):
     """All that was asked of a run is there."""
 

@@ -26,6 +26,7 @@ class Location:
         compared, agreed, rounded: values of B that belong to one of A (pass by pass), those that agree, and those that
             part by what rounding explains.
         is_certain: rounding doesn't explain it.
+        along: of a value in a loop, the element that differs in each pass of the innermost loop: (pass, A's, B's).
     """
 
     how: How
@@ -41,6 +42,7 @@ class Location:
     agreed: int = 0
     rounded: int = 0
     is_certain: bool = True
+    along: list[tuple[int, float | None, float | None]] = field(default_factory=list[Any])
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
@@ -60,4 +62,5 @@ class Location:
             "operands_agree": self.operands,
             "values": {"compared": self.compared, "agreed": self.agreed, "rounded": self.rounded},
             "certain": self.is_certain,
+            "along": [list(point) for point in self.along],
         }

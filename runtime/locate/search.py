@@ -17,7 +17,7 @@ from ...passes.graph import Graph, Node, Value
 from ...passes.loop import is_loop
 from ..compare.tolerance import Tolerance, measure_values
 from .cone import Cone
-from .judging import Candidate, Judge, Turning
+from .judging import Candidate, Judge, Turning, along
 from .location import How, Location
 from .places import Regions, place, regions, shown
 from .recording import Key, Recorded, Runs, TooMany
@@ -28,6 +28,7 @@ MEMORY = 1 << 30
 
 _MOST_KEYS = 400_000  # digests kept of one run
 _CHUNK = 4096  # values judged at a time
+_MOST_POINTS = 400  # passes that are shown
 _COPIES = 12  # of a value while it is judged, in float32: one, and five in float64
 _BY_ROUNDING = "in float64 both files agree there: rounding, or how runs as declared round, parts them"
 _HOW: dict[str, How] = {"value": "value", "dtype": "type"}
@@ -253,6 +254,8 @@ class Search:
             location.b = place(self._where[1], b.producer, passes, b)
             location.before = self._before(a, b)
             location.operands = not location.before[1]
+            if passes and time.monotonic() < self._end:
+                location.along = along(self._runs, one, _MOST_POINTS)
         location.text, location.is_certain = found.text, found.is_certain
         location.compared, location.agreed, location.rounded = self._compared, self._agreed, self._rounded
         return location
