@@ -260,10 +260,13 @@ def verify(
     if json_file is not None:
         write_json({**report.to_json(), "exit_code": code}, json_file)
     if html_file is not None:
-        from ..runtime.compare.report import write_html
+        from ..runtime.compare.page import write_html
+        from .picture.compared import compared_picture
 
         with writing(html_file):
-            write_html(report, html_file)
+            write_html(
+                report, html_file, compared_picture(a, b, report.location), shlex.join(["backedge", *sys.argv[1:]])
+            )
     if json_file != "-":
         from ..runtime.compare.report import print_report
 

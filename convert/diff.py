@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from ..passes.exit_codes import ExitCode
 from ..passes.graph import Graph
 from ..passes.match.differences import Difference, differences
+from ..runtime.compare.page import render
 from .files import judged, load, to_hub
 from .proof import matched
 
@@ -107,41 +107,6 @@ def diff(a: str | Path, b: str | Path, formats: tuple[str | None, str | None] = 
     return DiffReport(str(a), str(b), outputs, found.same, found.of, found.found, matching.why)
 
 
-_STYLE = """
-:root { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --soft: #6b7280; --line: #d7dce2;
-  --added: #1a7f37; --removed: #c62f2f; --changed: #9a6700; }
-@media (prefers-color-scheme: dark) { :root { --paper: #14171a; --ink: #e6e9ec; --soft: #9aa4ae; --line: #333a41;
-  --added: #56d364; --removed: #ff7b72; --changed: #e3b341; } }
-body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; margin: 1.5rem auto;
-  max-width: 60rem; padding: 0 1rem; overflow-wrap: anywhere; }
-ul { list-style: none; margin: .3rem 0 .3rem .6rem; padding-left: .8rem; border-left: 1px solid var(--line); }
-.added > b { color: var(--added); } .removed > b { color: var(--removed); } .changed > b { color: var(--changed); }
-small { color: var(--soft); } li > div { margin-left: 1.2rem; }
-"""
-
-
 def page(report: DiffReport) -> str:
     """The report as one HTML page that needs nothing else."""
-    outputs = "".join(
-        f"<li>output {escape(name)}: {'proved equal' if equal else 'not proved equal'}</li>"
-        for name, equal in report.outputs.items()
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(report.a)} and {escape(report.b)}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{'proved equal' if report else 'different'}</h1><p>A {escape(report.a)}<br>B {escape(report.b)}</p>"
-        f"<p>{report.same} of {report.of[1]} operators of B give values that A has, too ({report.of[0]} in A). "
-        f"{escape(report.why)}</p>{_items(report.found)}<ul>{outputs}</ul></body></html>\n"
-    )
-
-
-def _items(found: list[Difference]) -> str:
-    parts: list[str] = []
-    for one in found:
-        details = "".join(f"<div>{escape(text)}</div>" for text in one.details)
-        parts.append(
-            f'<li class="{one.kind}"><b>{_SIGNS[one.kind]}</b> {escape(one.name)} <small>{_SAYS[one.kind]}</small>'
-            f"{details}{_items(one.inner) if one.inner else ''}</li>"
-        )
-    return f"<ul>{''.join(parts)}</ul>" if parts else ""
+    return render("diff.html", report=report, signs=_SIGNS, says=_SAYS)

@@ -1,4 +1,4 @@
-"""A report for people: tables on a terminal, one HTML page without anything from outside, and JSON.
+"""A report for people and scripts: tables on a terminal, and JSON; `page` has it as HTML.
 
 Trials that went alike on every runnable share a row, so that 64 trials read like five.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
@@ -17,11 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..locate.telling import lines as location_lines
-from .chart import chart
 from .record import Finding, Report, SideRun, Status, Trial
 
 _COLOURS = {"proved": "green", "equal": "green", "unconfirmed": "yellow", "different": "red", "incomparable": "yellow"}
-_STATUSES: dict[Status, tuple[str, str]] = {
+STATUSES: dict[Status, tuple[str, str]] = {
     "equal": ("agree", "green"),
     "different": ("differ", "red"),
     "only-a": ("B fails", "red"),
@@ -109,7 +107,7 @@ def rendered(report: Report) -> Group:
         for heading in ("", *columns(report)):
             table.add_column(heading, overflow="fold")
         for row in rows(report):
-            table.add_row(Text(*_STATUSES[row.status]), *row.texts)
+            table.add_row(Text(*STATUSES[row.status]), *row.texts)
         parts.append(table)
     if report.first is not None:
         grid = Table.grid(padding=(0, 2))
@@ -134,56 +132,3 @@ def _trial(report: Report, number: int) -> Trial:
 def write_json(report: Report, path: Path) -> None:
     """Write `report.to_json()`."""
     path.write_text(json.dumps(report.to_json(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def write_html(report: Report, path: Path) -> None:
-    """Write one page that needs nothing else: verdict, chart of the errors, trials, first difference."""
-    path.write_text(html(report), encoding="utf-8")
-
-
-_STYLE = """
-:root{--ink:#1d2330;--soft:#687083;--line:#dfe3ea;--equal:#16794c;--different:#b3261e;--open:#8a6100}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);max-width:62rem;margin:2.5rem auto;padding:0 1.5rem}
-h1{font-size:1.9rem;margin:0}h2{font-size:1.05rem;margin:2rem 0 .5rem}
-.equal{color:var(--equal)}.different,.only-a{color:var(--different)}
-.unconfirmed,.incomparable,.only-b,.neither{color:var(--open)}.unknown,.inconclusive-trial,.soft{color:var(--soft)}
-table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.3rem .8rem .3rem 0;vertical-align:top}
-tr{border-bottom:1px solid var(--line)}th{font-weight:600}td{overflow-wrap:anywhere}
-svg{width:100%;height:auto;font:11px system-ui,sans-serif}code{font:13px ui-monospace,monospace}
-"""
-
-
-def html(report: Report) -> str:
-    """The page as text."""
-    body = [
-        f'<h1 class="{report.verdict}">{report.verdict}</h1>',
-        f'<p class="soft">A <code>{escape(report.a)}</code> &nbsp; B <code>{escape(report.b)}</code></p>',
-        f"<ul>{''.join(f'<li>{escape(reason)}</li>' for reason in report.reasons)}</ul>",
-    ]
-    if report.first is not None:
-        lines = [*finding_lines(report.first)]
-        lines += [(f"input {name}", text) for name, text in _trial(report, report.first.trial).inputs.items()]
-        cells = [f"<tr><th>{escape(label)}</th><td><code>{escape(text)}</code></td></tr>" for label, text in lines]
-        body.append(f"<h2>First difference</h2><table>{''.join(cells)}</table>")
-        if report.first.profile:
-            body.append("<h2>Error of each iteration, in units of what is allowed</h2>")
-            body.append(chart(list(enumerate(report.first.profile)), "iteration"))
-    errors = [(trial.number, trial.units) for trial in report.trials if trial.units is not None]
-    if errors:
-        body.append("<h2>Error of each trial, in units of what is allowed</h2>")
-        body.append(chart(errors, "trial"))
-    if report.trials:
-        body.append(f"<h2>Trials</h2>{_table(report)}")
-    title = f"{report.verdict}: {report.a} and {report.b}"
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style><body>{''.join(body)}</body></html>\n"
-    )
-
-
-def _table(report: Report) -> str:
-    def line(tag: str, first: str, texts: list[str]) -> str:
-        return f"<tr>{first}{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
-
-    lines = [line("td", f'<td class="{row.status}">{_STATUSES[row.status][0]}</td>', row.texts) for row in rows(report)]
-    return f"<table>{line('th', '<th></th>', columns(report))}{''.join(lines)}</table>"

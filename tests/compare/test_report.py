@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from backedge.runtime.compare.chart import chart
 from backedge.runtime.compare.iterations import Stacking
-from backedge.runtime.compare.report import html, print_report, rows, write_html, write_json
+from backedge.runtime.compare.page import html, write_html
+from backedge.runtime.compare.report import print_report, rows, write_json
 from backedge.runtime.compare.runnables import Runnable, in_process
 from backedge.runtime.compare.sides import Side
 from backedge.runtime.compare.verdict import compare_sides
@@ -100,7 +101,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.seen.append(tag)
         self.links += [value for key, value in attrs if key in ("src", "href")]
-        if tag not in ("meta", "path", "html", "body"):
+        if tag not in ("meta", "path", "html", "body", "br"):
             self.open.append(tag)
 
     def handle_startendtag(self, tag, attrs):
@@ -138,9 +139,9 @@ def test_json_is_json(report, tmp_path):
 @pytest.mark.parametrize("errors", [[0.0], [float("inf")], [0.0, 1e-12, 1.0, 1e300, float("inf")], [1.0, 1.0]])
 def test_charts_stay_inside_their_frame(errors):
     svg = chart(list(enumerate(errors)), "trial")
-    circles = re.findall(r'<circle cx="([\d.-]+)" cy="([\d.-]+)" r="3" fill="(#\w+)">', svg)
+    circles = re.findall(r'<circle class="(\w+)" cx="([\d.-]+)" cy="([\d.-]+)" r="3">', svg)
     assert len(circles) == len(errors)
-    assert all(0 < float(x) < 720 and 0 < float(y) < 170 for x, y, _ in circles)
-    assert [colour == "#b3261e" for *_, colour in circles] == [error > 1 for error in errors]
-    heights = [float(y) for _, y, _ in circles]
+    assert all(0 < float(x) < 720 and 0 < float(y) < 170 for _, x, y in circles)
+    assert [tone == "bad" for tone, *_ in circles] == [error > 1 for error in errors]
+    heights = [float(y) for *_, y in circles]
     assert heights == sorted(heights, reverse=True)
