@@ -11,6 +11,7 @@ import numpy as np
 from ..core import CORE
 from ..graph import Node, Value
 from ..infer import infer_node
+from ..protos import DTYPES
 from ..schema_check import problem
 from ..schemas import HUB_OPSETS, hub_version
 from ..tensor import TensorData
@@ -202,7 +203,8 @@ class Maker:
         if family == "comparison":
             return DType.BOOL
         if family == "type" or op == "BitCast":
-            return dict(attributes)["to"]
+            to = dict(attributes)["to"]
+            return to if isinstance(to, DType) else DTYPES[to]  # BitCast's is read as it stands
         chosen = operands[1] if op == "Where" else operands[0]
         return None if chosen is None else chosen.dtype
 

@@ -185,3 +185,14 @@ def test_what_a_file_takes(tmp_path: Path, unused: int) -> None:
     texts = ["(float[n] x) => (float[n] y) { y = Abs (x) }", "(float[2] x) => (float[2] y) { y = Abs (x) }"]
     a, b = graphs(tmp_path, (texts[unused], texts[1 - unused]))
     assert matched(a, b).proved is bool(unused)
+
+
+def test_bits_as_another_type(tmp_path: Path) -> None:
+    """BitCast to a type, and to the number of another one."""
+    text = '<ir_version: 13, opset_import: ["" : 26]> g (float[n] x) => (int32[n] y) {{ b = BitCast <to = {}> (x) {} }}'
+    texts = [text.format(6, "y = Identity (b)"), text.format(12, "y = Cast <to = 6> (b)")]
+    found: list[Graph] = []
+    for name, one in zip("ab", texts, strict=True):
+        onnx.save(onnx.parser.parse_model(one), tmp_path / f"{name}.onnx")
+        found.append(to_hub(load(tmp_path / f"{name}.onnx")))
+    assert matched(found[0], found[0]).proved and not matched(*found).proved and matched(found[1], found[1]).proved
