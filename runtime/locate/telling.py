@@ -80,7 +80,7 @@ def _index(location: Mapping[str, Any]) -> str:
 
 
 def _elements(location: Mapping[str, Any]) -> str:
-    if not location["total"]:
+    if location["total"] < 2:
         return ""
     far = location["max_abs"]
     by = f", by up to {far:.3g}" if isinstance(far, int | float) else ""
