@@ -60,7 +60,11 @@ def write_repro(folder: Path, staged: Path, smallest: Mapping[str, Any], report:
     for name, value in zip(("expected", "actual"), results, strict=True):
         if isinstance(value, np.ndarray):
             save_npz({"output": value}, str(staged / f"{name}.npz"))
-    difference = None if any(value is None for value in results) else measure_values(*results, output=smallest["outputs"][0]).difference
+    difference = (
+        None
+        if any(value is None for value in results)
+        else measure_values(*results, output=smallest["outputs"][0]).difference
+    )
     survives = _survival(runtimes, results, difference)
     template = ORACLES[runtimes[0]].script if runtimes[0] == runtimes[1] else ""
     script = (template or _SCRIPT).format(files=repr(tuple(files)), runs=repr(list(zip(files, runtimes, strict=True))))

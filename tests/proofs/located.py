@@ -1,6 +1,6 @@
 """Faults put into converted models: is the operator that is named the one with the fault, or one that reads its result?
 
-python -m proofs.located [--count 500] [--seed 0] [--of random,catalogue,wheels] [--to 13,ir] [--show] [--jobs 2]
+python -m proofs.located [--count 500] [--seed 0] [--of random,catalogue,wheels] [--to 13,ir] [--largest 5] [--show] [--jobs 2]
                          (from the folder tests)
 
 A model is converted and gets one fault of `trust.faults` (IR is written of the model with the fault). Where an input
@@ -251,6 +251,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=500, help="faults that an input shows, about")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--each", type=int, default=2, help="faults of one model")
+    parser.add_argument("--largest", type=float, default=5.0, help="megabytes of a model's file")
     parser.add_argument("--of", default="random,catalogue")
     parser.add_argument("--to", default="13,ir")
     parser.add_argument("--show", action="store_true")
@@ -258,12 +259,18 @@ def main() -> None:
     options = parser.parse_args()
     total: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as scratch:
-        models = list(chosen_models(options.of.split(","), options.seed, Path(scratch)))
+        models = [
+            one
+            for one in chosen_models(options.of.split(","), options.seed, Path(scratch))
+            if one[1].stat().st_size < options.largest * 1e6
+        ]
         random.Random(options.seed).shuffle(models)
         work = partial(judged, targets=options.to.split(","), seed=options.seed, each=options.each, show=options.show)
         with multiprocessing.Pool(options.jobs) as pool:
             for count in pool.imap_unordered(work, models):
                 total.update(count)
+                if options.show:
+                    print(f"{total['right']} of {total['shown']} right", flush=True)
                 if total["shown"] >= options.count:
                     pool.terminate()
                     break
