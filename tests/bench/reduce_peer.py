@@ -1,6 +1,6 @@
 """How long it takes to find a fault: `verify`'s search with the smallest pair, and `polygraphy debug reduce`.
 
-python -m bench.reduce_peer [--models 10] [--seed 0]      (from the folder tests; needs polygraphy and onnx-graphsurgeon)
+python -m bench.reduce_peer [--models 10] [--seed 0]     (from the folder tests; needs polygraphy and onnx-graphsurgeon)
 
 Each model out of a wheel gets a fault that ONNX Runtime shows on designed inputs. polygraphy is given all values of the
 original on them, as its documentation has it, and reduces the model with the fault by bisection; ours is given both
@@ -117,11 +117,8 @@ def main() -> None:
             at = None if location is None else (location["b"] or location["a"])["path"]
             if left is not None and location is not None:
                 done += 1
-            print(
-                f"{model.name}: ours {ours:.1f} s, {mine} operators left ({at}); polygraphy {theirs:.1f} s, {left} left; "
-                f"{theirs / ours:.1f} times as long",
-                flush=True,
-            )
+            print(f"{model.name}: ours {ours:.1f} s, {mine} operators left ({at}); ", end="")
+            print(f"polygraphy {theirs:.1f} s, {left} left; {theirs / ours:.1f} times as long", flush=True)
 
 
 if __name__ == "__main__":
