@@ -1,7 +1,7 @@
 """Faults put into converted models: is the operator that is named the one with the fault, or one that reads its result?
 
-python -m proofs.located [--count 500] [--seed 0] [--of random,catalogue,wheels] [--to 13,ir] [--largest 5] [--show] [--jobs 2]
-                         (from the folder tests)
+python -m proofs.located [--count 500] [--seed 0] [--of random,catalogue,wheels] [--to 13,ir] [--largest 5] [--show]
+                         [--jobs 2]      (from the folder tests)
 
 A model is converted and gets one fault of `trust.faults` (IR is written of the model with the fault). Where an input
 shows it, the first difference is looked for. Which nodes have the fault is told from the two ONNX files alone; the pass
