@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -85,3 +86,17 @@ def test_where_another_format_parts(tmp_path: Path) -> None:
     found = LocatingSession(a, b, 1 << 28, 60.0).location({"x": np.ones((2, 3), np.float32)})
     assert found is not None and found.a is not None and found.b is not None
     assert (str(found.a), found.b.op, found.before) == ("/curved", "Sin", ([], []))
+
+
+def test_mdf(tmp_path: Path) -> None:
+    """What opset 9 made of HardSwish is told in MDF's metadata, too."""
+    text = "(float[2, 3] x) => (float[2, 3] y) { curved = HardSwish (x)  y = Neg (curved) }"
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "m.onnx")
+    save(load(tmp_path / "m.onnx"), tmp_path / "m9.onnx", opset=9)
+    save(load(tmp_path / "m9.onnx"), tmp_path / "m.json")
+    found = json.loads((tmp_path / "m.json").read_text())
+    (graph,) = next(iter(found.values()))["graphs"].values()
+    told = [node["metadata"]["backedge"]["from"] for node in graph["nodes"].values() if "from" in str(node)]
+    assert told == ["curved"]
+    again = to_hub(load(tmp_path / "m.json"))
+    assert {node.written_origin for node in again.nodes} == {"", "curved"}

@@ -186,6 +186,7 @@ def add_operator(context: Context, node: Node, name: str) -> None:
         **_operator(context, node, name, form),
         **_wiring(node, form, used),
         "notes": _notes(node, context.storage),
+        "from": node.written_origin or None,
     }
     made.metadata = _ours(stated)
     context.made.nodes.append(made)

@@ -11,6 +11,7 @@ from onnx import NodeProto, ValueInfoProto
 
 from ....passes.errors import InvalidModel
 from ....passes.graph import Graph, Node, Value
+from ....passes.node import ORIGIN
 from ....passes.types import TensorType
 from .. import model as mdf
 from ..model import Plain
@@ -218,6 +219,9 @@ class OperatorReader:
         node = Node(domain, op_type, version, text_of(fields, "name", self.source.id, where))
         if "notes" in fields:
             node.meta = {"onnx": message_of(NodeProto, fields["notes"], where)}
+        made_of = text_of(fields, "from", "", where)
+        if made_of:
+            node.meta = {**(node.meta or {}), ORIGIN: made_of}
         return node
 
     def _outputs(self) -> None:
