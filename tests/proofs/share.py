@@ -1,10 +1,10 @@
-"""How many conversions are proved: catalogue of control flow, onnx's node cases, models out of wheels.
+"""How many conversions are proved: catalogue of control flow, onnx's node cases, models out of wheels, JAX programs.
 
-python -m proofs.share [catalogue|cases|wheels|samples] [--to 21,13,9,ir,ir-back,hlo-back] [--every N] [--match TEXT]
-                       [--show] [--jobs N]      (from the folder tests)
+python -m proofs.share [catalogue|cases|wheels|samples|jax] [--to 21,13,9,ir,ir-back,hlo-back,hlo-over,openvino]
+                       [--every N] [--match TEXT] [--show] [--jobs N]      (from the folder tests)
 
 A model is converted without being run, what was written is read again, and both are matched. `ir-back` is to IR and
-from there to ONNX again. Counted as proved are proofs modulo lemmas, too; the second lines count which operators proofs
+from there to ONNX again, `hlo-over` to ONNX and from there to HLO, `openvino` the IR that OpenVINO itself makes. Counted as proved are proofs modulo lemmas, too; the second lines count which operators proofs
 stop at, and which are lemmas.
 """
 
@@ -24,7 +24,7 @@ import onnx
 from backedge.convert.files import load, save, to_hub
 from backedge.convert.format import FORMATS
 from backedge.convert.proof import matched
-from backedge.passes.errors import BackedgeError
+from backedge.passes.errors import BackedgeError, Unsupported
 from backedge.passes.graph import Graph
 from backedge.passes.match.matching import Matching
 
@@ -47,6 +47,14 @@ def converted(source: Path, target: str, folder: Path) -> Path:
         BackedgeError: it can't be expressed.
     """
     kind, _, back = target.partition("-")
+    if kind == "openvino":
+        return _peers_ir(source, folder)
+    if back == "over":
+        over = folder / "over.onnx"
+        save(load(source), over)
+        path = folder / f"to{SUFFIXES[kind]}"
+        save(load(over), path)
+        return path
     if kind.isdigit():
         path = folder / f"to{kind}.onnx"
         save(load(source), path, opset=int(kind))
@@ -60,10 +68,26 @@ def converted(source: Path, target: str, folder: Path) -> Path:
     return path
 
 
+def _peers_ir(source: Path, folder: Path) -> Path:
+    """What OpenVINO's own converter writes.
+
+    Raises:
+        Unsupported: it doesn't.
+    """
+    import openvino
+
+    path = folder / "peer.xml"
+    try:
+        openvino.save_model(openvino.convert_model(source), path, compress_to_fp16=False)
+    except Exception as error:
+        raise Unsupported(source.name, f"OpenVINO doesn't convert it: {type(error).__name__}") from None
+    return path
+
+
 def judging(a: Graph, b: Graph, target: str) -> Matching:
     """Two hub graphs matched, operators taken for what a target makes of them where that is needed."""
     kind = target.partition("-")[0]
-    format = FORMATS["onnx" if kind.isdigit() else {"ir": "openvino", "hlo": "hlo"}[kind]]
+    format = FORMATS["onnx" if kind.isdigit() else {"ir": "openvino", "hlo": "hlo"}.get(kind, kind)]
     return matched(a, b, format, int(kind) if kind.isdigit() else None)
 
 
@@ -101,6 +125,13 @@ def sources(group: str, folder: Path) -> Iterator[tuple[str, Path]]:
             path = folder / f"{case.name}.onnx"
             onnx.save(case.model(), path)
             yield case.name, path
+    elif group == "jax":
+        from hlo.programs import PROGRAMS, hlo_text
+
+        for name, program in PROGRAMS.items():
+            path = folder / f"{name}.hlo"
+            path.write_text(hlo_text(program))
+            yield name, path
     elif group == "cases":
         from opset.releases import GENERATED, cases
 
@@ -118,7 +149,9 @@ def sources(group: str, folder: Path) -> Iterator[tuple[str, Path]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("group", nargs="?", default="catalogue", choices=["catalogue", "cases", "wheels", "samples"])
+    parser.add_argument(
+        "group", nargs="?", default="catalogue", choices=["catalogue", "cases", "wheels", "samples", "jax"]
+    )
     parser.add_argument("--to", default="21,13,9,ir,ir-back,hlo-back")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--match", default="")
