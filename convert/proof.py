@@ -12,13 +12,14 @@ from ..passes.errors import BackedgeError
 from ..passes.graph import Graph, Node, Value
 from ..passes.match.certificate import certificate
 from ..passes.match.matching import Matching, match
-from ..passes.schemas import HUB_OPSETS
 from ..runtime.compare.matching import match_names
 from .files import to_dialect, to_hub
 from .folding import computed_arrays
 from .format import Format
+from .lemmas import alone, tried
 from .terminal import writing
 
+_MOST_LEMMAS = 24  # that are tried
 _SMALL = 400
 """Operators of a model of which that is tried."""
 TRIALS = 3
@@ -32,6 +33,8 @@ class Proof:
     Attributes:
         outputs: name of A's output -> whether it is proved equal to B's.
         lemmas: operators that the proof takes for what our converter writes for them, or for what they are made of.
+        tried: of each of these, on how many sets of inputs both ways gave the same, see `lemmas.tried`.
+        refuted: those of which they didn't on one.
         matched, of: operators of B (regions aside) of which A has the same values; all of them.
         stops: at which operators of A and of B they part.
         why: what kept the proof from being tried to its end; "" if nothing did.
@@ -40,6 +43,8 @@ class Proof:
 
     outputs: dict[str, bool]
     lemmas: list[str] = field(default_factory=list[str])
+    tried: dict[str, int] = field(default_factory=dict[str, int])
+    refuted: list[str] = field(default_factory=list[str])
     matched: int = 0
     of: int = 0
     stops: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
@@ -57,6 +62,8 @@ class Proof:
             "holds": self.holds,
             "outputs": self.outputs,
             "lemmas": self.lemmas,
+            "tried": self.tried,
+            "refuted": self.refuted,
             "matched": self.matched,
             "of": self.of,
             "stops": {"a": self.stops[0], "b": self.stops[1]},
@@ -84,15 +91,30 @@ def prove(a: Graph, b: Graph, target: Format | None = None, opset: int | None = 
         found = modulo if modulo.proved else found
     common = set(found.terms[0].values())
     values = [[found.terms[1].get(value) for value in node.outputs] for node in b.nodes]
+    sets, refuted = _tried(found) if found.proved else ({}, [])
     return Proof(
         {name: one is not None and one is other for name, (one, other) in found.outputs.items()},
         sorted({node.op_type for node, _ in found.lemmas}),
+        sets,
+        refuted,
         sum(all(term in common for term in terms) for terms in values),
         len(values),
         ([], []) if found.proved else found.frontier(),
         found.why,
         found,
     )
+
+
+def _tried(found: Matching) -> tuple[dict[str, int], list[str]]:
+    """The lemmas of a proof, each tried once: of each operator the fewest sets of inputs, and what is refuted."""
+    sets: dict[str, int] = {}
+    refuted: set[str] = set()
+    for node, graph in found.lemmas[:_MOST_LEMMAS]:
+        count, holds = tried(node, graph)
+        sets[node.op_type] = min(count, sets.get(node.op_type, count))
+        if not holds:
+            refuted.add(node.op_type)
+    return sets, sorted(refuted)
 
 
 def write_certificate(proof: Proof, path: Path) -> None:
@@ -104,30 +126,6 @@ def write_certificate(proof: Proof, path: Path) -> None:
     assert proof.matching is not None
     with writing(path):
         path.write_text(json.dumps(certificate(proof.matching), separators=(",", ":")), encoding="utf-8")
-
-
-def alone(node: Node) -> Graph:
-    """A hub graph of one operator, whose inputs are its own that are there; those that are constants stay it."""
-    graph = Graph("hub", node.op_type)
-    graph.opsets = dict(HUB_OPSETS)
-    twins: dict[Value, Value] = {}
-    for value in node.inputs:
-        if value is None or value in twins:
-            continue
-        if value.data is not None:
-            twins[value] = graph.add_constant(value.data, value.name)
-        else:
-            twins[value] = graph.add_input(value.name, value.type)
-    made = graph.add_node(
-        node.op_type,
-        [None if value is None else twins[value] for value in node.inputs],
-        [(value.name, value.type) for value in node.outputs],
-        node.attributes,
-        domain=node.domain,
-        version=node.version,
-    )
-    graph.outputs = [value for value in made.outputs if value.name]
-    return graph
 
 
 def lowered_alone(target: Format, opset: int | None) -> Callable[[Node], Graph | None]:

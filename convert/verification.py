@@ -277,7 +277,8 @@ def _matched(proved: Proof) -> str:
         return "as both files are read here every output is proved equal, so that a difference is one of their runtimes"
     if proved.lemmas and all(proved.outputs.values()):
         more = f" and {len(proved.lemmas) - 6} more" if len(proved.lemmas) > 6 else ""
-        return f"every output is proved equal if both ways to say {', '.join(proved.lemmas[:6])}{more} give the same"
+        names = ", ".join(proved.lemmas[:6])
+        return f"every output is proved equal if both ways to say {names}{more} give the same{_tried(proved)}"
     outputs = sum(proved.outputs.values())
     where = ", ".join(dict.fromkeys(proved.stops[1] or proved.stops[0]))
     stops = f"; the proof stops at {where}" if where else ""
@@ -285,6 +286,14 @@ def _matched(proved: Proof) -> str:
         f"{outputs} of {len(proved.outputs)} outputs and {proved.matched} of {proved.of} operators are proved equal"
         f"{stops}"
     )
+
+
+def _tried(proved: Proof) -> str:
+    """What trying the lemmas gave."""
+    if proved.refuted:
+        return f"; those of {', '.join(proved.refuted[:6])} don't on every set of inputs"
+    fewest = min(proved.tried.values(), default=0)
+    return f", as they do, tried alone, on {fewest} sets of inputs each" if fewest else ""
 
 
 _SIDES: tuple[Callable[[Trial], list[SideRun]], ...] = (lambda trial: trial.a, lambda trial: trial.b)

@@ -54,9 +54,10 @@ def plain_operands(m: Maker, one: Application) -> Term | None:
     result = m.broadcast(shapes)
     if result is None:
         return None
-    operands: list[Term] = []
-    for index, x in enumerate(one.operands):
-        assert x is not None
+    operands: list[Term] = [x for x in one.operands if x is not None]
+    # one operand keeps what all could do without: of several, it doesn't depend on their order which one
+    for index in sorted(range(len(operands)), key=lambda at: (shapes[at] == result, operands[at].number)):
+        x = operands[index]
         others = [shape for at, shape in enumerate(shapes) if at != index]
         while True:
             simpler = _simpler(m, x)
@@ -64,7 +65,7 @@ def plain_operands(m: Maker, one: Application) -> Term | None:
                 break
             x = simpler
         shapes[index] = x.shape
-        operands.append(x)
+        operands[index] = x
     return m.apply(one.op, operands, one.attributes) if tuple(operands) != one.operands else None
 
 

@@ -11,6 +11,7 @@ from ..decompose.library import decomposition
 from ..graph import Graph, Node, Value
 from ..rewrite import Key
 from ..types import TensorType, Type, merge
+from .bias import BIASED, bias_apart
 from .loops import number_loop
 from .maker import Evaluate, Maker
 from .numbering import Exhausted, Expansion, Numbering
@@ -149,7 +150,7 @@ def match(
                 found.proved, found.why = not narrow, narrow
                 return found
             known = means.lowered if lowers else means.expanded
-            more = [{op for op in some if lowers or not is_core(op)} - known for some in apart]
+            more = [{op for op in some if lowers or op in BIASED or not is_core(op)} - known for some in apart]
             if not any(more):
                 break
             known |= more[0] or more[1]
@@ -180,7 +181,9 @@ def _numbered(
     """A try, and the operators at which the graphs part; all whose results one of them lacks."""
 
     def expansion(node: Node) -> Graph | None:
-        return decomposition(node, []) if node.op in means.expanded else None
+        if node.op not in means.expanded:
+            return None
+        return bias_apart(node) if node.op in BIASED else decomposition(node, [])
 
     def lowered(node: Node) -> Graph | None:
         return lowering(node) if lowering is not None and node.op in means.lowered else None

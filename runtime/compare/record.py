@@ -26,7 +26,8 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
      "trials": [{"number": n, "status": status, "evidence": 0 | 1 | 2, "failed": bool, "units": number | null,
                  "inputs": {name: text},
                  "a": [run, ...], "b": [run, ...]}, ...]}
-    proof      {"holds": bool, "outputs": {name: bool}, "lemmas": [operator], "matched": n, "of": n,
+    proof      {"holds": bool, "outputs": {name: bool}, "lemmas": [operator], "tried": {operator: sets of inputs},
+                "refuted": [operator], "matched": n, "of": n,
                 "stops": {"a": [operator], "b": [operator]}, "why": text}      see `convert.proof.Proof`
     matching   {"by": "name" | "position", "pairs": {name in A: name in B}, "missing": [name], "extra": [name]}
     finding    {"trial": n, "a": runnable, "b": runnable, "difference": difference, "profile": [number, ...],

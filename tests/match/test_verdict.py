@@ -9,7 +9,11 @@ import onnx.parser
 import pytest
 from backedge.convert import convert, verify
 from backedge.convert.files import load, to_hub
-from backedge.convert.proof import matched
+from backedge.convert.lemmas import tried
+from backedge.convert.proof import matched, prove
+from backedge.passes.graph import Graph, Node, Value
+from backedge.passes.schemas import HUB_OPSETS
+from backedge.passes.types import DType, TensorType
 from proofs import classes, mutants, share
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -103,3 +107,34 @@ def test_mutants_are_not_proved(tmp_path: Path) -> None:
     for source in [*share.sources("catalogue", tmp_path)][::4]:
         count = mutants.judged(source, 1, 1, 100, "")
         assert not count["false"] and not count["failed"], source
+
+
+BIAS = "(float[1,3,8,8] x, float[4,3,3,3] w, float[4] b) => (float[1,4,6,6] y) {{ {} }}"
+
+
+def test_a_bias_added_apart(tmp_path: Path) -> None:
+    """Which may round otherwise: proved modulo that, and tried alone."""
+    graphs = []
+    for name, text in (
+        ("a", "y = Conv (x, w, b)"),
+        ("b", "s = Constant <value_ints = [4, 1, 1]> ()  r = Reshape (b, s)  c = Conv (x, w)  y = Add (r, c)"),
+    ):
+        text = f'<ir_version: 10, opset_import: ["" : 21]> g {BIAS.format(text)}'
+        onnx.save(onnx.parser.parse_model(text), tmp_path / f"{name}.onnx")
+        graphs.append(to_hub(load(tmp_path / f"{name}.onnx")))
+    for one, other in (graphs, graphs[::-1]):
+        found = prove(one, other)
+        assert found.outputs == {"y": True} and found.lemmas == ["Conv"] and not found.holds
+        assert found.tried == {"Conv": 8} and not found.refuted
+
+
+def test_a_lemma_that_is_wrong() -> None:
+    node = Node("", "Sigmoid", 13)
+    node.inputs = [Value("x0", TensorType(DType.FLOAT32, (3,)))]
+    node.outputs = [Value("y0", TensorType(DType.FLOAT32, (3,)), node)]
+    for op, holds in (("Sigmoid", True), ("Tanh", False)):
+        graph = Graph("hub")
+        graph.opsets = dict(HUB_OPSETS)
+        x = graph.add_input("x", node.inputs[0].type)
+        graph.outputs = [graph.add_node(op, [x], [("y", x.type)], version=13).output]
+        assert tried(node, graph)[1] is holds

@@ -4,8 +4,9 @@ python -m proofs.share [catalogue|cases|wheels|samples|jax] [--to 21,13,9,ir,ir-
                        [--every N] [--match TEXT] [--show] [--jobs N]      (from the folder tests)
 
 A model is converted without being run, what was written is read again, and both are matched. `ir-back` is to IR and
-from there to ONNX again, `hlo-over` to ONNX and from there to HLO, `openvino` the IR that OpenVINO itself makes. Counted as proved are proofs modulo lemmas, too; the second lines count which operators proofs
-stop at, and which are lemmas.
+from there to ONNX again, `hlo-over` to ONNX and from there to HLO, `openvino` the IR that OpenVINO itself makes.
+Counted as proved are proofs modulo lemmas, too; the second lines count which operators proofs stop at, and which are
+lemmas.
 """
 
 from __future__ import annotations
