@@ -110,11 +110,13 @@ class _Means:
         expanded: operators that are replaced by what they are made of.
         lowered: operators of A that are replaced by what a converter makes of them.
         unroll: see `Numbering`.
+        one_sided: operators of B stay as they are; else those that are the same as one of A that was replaced are, too.
     """
 
     expanded: set[Key]
     lowered: set[Key]
     unroll: int = 0
+    one_sided: bool = False
 
 
 def match(
@@ -167,6 +169,9 @@ def _tries(lowering: bool) -> Iterator[tuple[_Means, bool]]:
         yield _Means(set(), lowered), True
         yield _Means(set(), lowered), False
         yield _Means(set(), lowered, _UNROLL), False
+        lowered = set[Key]()
+        yield _Means(set(), lowered, one_sided=True), True
+        yield _Means(set(), lowered, one_sided=True), False
 
 
 def _numbered(
@@ -191,7 +196,7 @@ def _numbered(
     numbering = _Watched(m, number_loop, expansion, lowered, means.unroll)
     terms_a = numbering.graph(a, given[0])
     seen_a, numbering.seen = numbering.seen, _Seen()
-    numbering.lowering = lambda node: None
+    numbering.lower_no_more(means.one_sided)
     terms_b = numbering.graph(b, given[1])
     results_a = {value.name: terms_a[value] for value in a.outputs}
     results_b = {value.name: terms_b[value] for value in b.outputs}

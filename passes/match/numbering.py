@@ -112,6 +112,16 @@ class Numbering:
             self.contradicted = node
             return self.unlike_all(node)
 
+    def lower_no_more(self, at_all: bool) -> None:
+        """Take no further operators for what a converter writes for them, as the other graph has that already.
+
+        Args:
+            at_all: not those either that were so far.
+        """
+        self.lowering = lambda node: None
+        if at_all:
+            self._expanded = {key: found for key, found in self._expanded.items() if not key[0]}
+
     def unlike_all(self, node: Node) -> list[Term]:
         """Terms that are equal to no others: of what draws, or isn't followed."""
         which = self.m.table.context()
