@@ -54,7 +54,10 @@ def look_into(
         if EXECUTOR_NAME in (one.one, one.other):
             side = 0 if one.side == "a" else 1
             runtime = one.other if one.one == EXECUTOR_NAME else one.one
-            one.cause = at_odds(paths[side], formats[side], runtime, one.inputs, looking.timeout)
+            try:
+                one.cause = at_odds(paths[side], formats[side], runtime, one.inputs, looking.timeout)
+            except Exception as error:  # the verdict stands without it
+                report.reasons.append(f"{one.side.upper()}: looking for the operator failed: {type(error).__name__}")
             if one.cause is not None:
                 report.reasons.append(f"{one.side.upper()}: {one.cause['text']}")
     if report.first is None:

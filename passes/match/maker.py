@@ -174,7 +174,7 @@ class Maker:
             return [None] * count
         core = CORE.get(op)
         if core is not None and "elementwise" in core.properties:
-            self._check_element_types(op, operands)
+            self.check_element_types(op, operands)
             shape = self.broadcast([operand.shape if operand is not None else None for operand in operands])
             return [TensorType(self._element_type(op, operands, attributes), self._dims(shape))]
         node = self.node(op, operands, attributes, count)
@@ -190,9 +190,15 @@ class Maker:
         except (AssertionError, LookupError, TypeError, ValueError):  # operands that no model would have
             return [None] * len(node.outputs)
 
-    def _check_element_types(self, op: str, operands: Operands) -> None:
-        """Refuse operands of several element types where the operator wants one."""
-        if op in ("Pow", "BitShift"):
+    def check_element_types(self, op: str, operands: Operands) -> None:
+        """Refuse operands of several element types where an elementwise operator wants one. That is asked of each node
+        that is read: what an equality makes of it may not need all of them.
+
+        Raises:
+            Contradiction: they have several.
+        """
+        core = CORE.get(op)
+        if core is None or "elementwise" not in core.properties or op in ("Pow", "BitShift"):
             return
         known = {operand.dtype for operand in operands[op == "Where" :] if operand is not None} - {None}
         if len(known) > 1:

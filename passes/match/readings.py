@@ -122,6 +122,8 @@ def read(m: Maker, node: Node, operands: Sequence[Term | None]) -> list[Term]:
     operands = tuple(operands)
     while operands and operands[-1] is None:
         operands = operands[:-1]
+    if not node.domain:
+        m.check_element_types(node.op_type, operands)
     function = READINGS.get(node.op_type) if not node.domain else None
     if function is not None:
         made = function(Reading(m, node, NodeAttributes(node), operands))

@@ -196,3 +196,11 @@ def test_bits_as_another_type(tmp_path: Path) -> None:
         onnx.save(onnx.parser.parse_model(one), tmp_path / f"{name}.onnx")
         found.append(to_hub(load(tmp_path / f"{name}.onnx")))
     assert matched(found[0], found[0]).proved and not matched(*found).proved and matched(found[1], found[1]).proved
+
+
+def test_a_choice_of_two_types(tmp_path: Path) -> None:
+    """What isn't chosen must be of the same type all the same: no runtime takes such a Where."""
+    text = """(float[2] x) => (float[2] y) {{ no = Constant <value = bool {{0}}> ()  w = Cast <to = {}> (x)
+        y = Where (no, w, x) }}"""
+    a, b = graphs(tmp_path, (text.format(1), text.format(10)))
+    assert matched(a, a).proved and not matched(a, b).proved
