@@ -163,8 +163,10 @@ def main() -> None:
         chosen = [one for one in sources(options.group, Path(scratch)) if options.match in one[0]][:: options.every]
         work = partial(judged, targets=options.to.split(","), changes=options.tampered)
         with multiprocessing.Pool(options.jobs) as pool:
-            for count in pool.imap_unordered(work, chosen):
+            for number, count in enumerate(pool.imap_unordered(work, chosen), 1):
                 total.update(count)
+                if number % 20 == 0:
+                    print(f"{number} of {len(chosen)} models: {dict(total)}", flush=True)
     print(dict(total.most_common()))
 
 

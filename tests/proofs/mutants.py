@@ -226,8 +226,10 @@ def main() -> None:
         random.Random(options.seed).shuffle(models)
         work = partial(judged, seed=options.seed, each=options.each, inputs=options.inputs, keep=options.keep)
         with multiprocessing.Pool(options.jobs) as pool:
-            for count in pool.imap_unordered(work, models):
+            for number, count in enumerate(pool.imap_unordered(work, models), 1):
                 total.update(count)
+                if number % 200 == 0:
+                    print(f"{total['mutants']} mutants, {total['proved']} proved, {total['false']} false", flush=True)
                 if total["mutants"] >= options.count:
                     pool.terminate()
                     break
