@@ -12,6 +12,7 @@ counted as "harmless": the files are equal all the same.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import multiprocessing
@@ -33,11 +34,13 @@ from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
 from backedge.passes.loop import Loop, Sliced, is_loop
 from backedge.passes.match.certificate import certificate
+from backedge.runtime.compare.runnables import TimeIsUp, alarm
 
 from .mutants import mutants, refuted
 from .share import converted, sources
 
 Place = tuple[Any, Any]
+_PATIENCE = 5.0  # seconds for a mutant, which need not end
 
 
 def places(found: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -124,7 +127,10 @@ def judged(source: tuple[str, Path], targets: list[str], changes: int) -> Counte
                     m = to_hub(load(other))
                 except BackedgeError:
                     continue
-                why = refuted(a, m, 20) if ends(a) and ends(m) else ""
+                why = ""
+                if ends(a) and ends(m):
+                    with contextlib.suppress(TimeIsUp), alarm(_PATIENCE):
+                        why = refuted(a, m, 20)
                 if not why or "only the mutant fails" in why:  # onnx's reference implementation runs more than is valid
                     continue
                 count["shown for other files"] += 1
