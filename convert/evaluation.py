@@ -144,9 +144,15 @@ class World:
 
 
 def drawn(
-    kind: DType, shape: Sequence[int], random: np.random.Generator, numbers: np.ndarray[Any, Any], share: float
+    kind: DType,
+    shape: Sequence[int],
+    random: np.random.Generator,
+    numbers: np.ndarray[Any, Any],
+    share: float,
+    exactly: bool = False,
 ) -> np.ndarray[Any, Any]:
-    """Random values of a type, a share of them at, beside and between `numbers`, where comparisons turn."""
+    """Random values of a type, a share of them at, beside and between `numbers`, where comparisons turn; `exactly`: all
+    of them at these."""
     if kind is DType.BOOL:
         return np.asarray(random.random(shape) < 0.5)
     if kind.is_integer:
@@ -159,12 +165,19 @@ def drawn(
         single = one.astype(np.float32)
         beside = np.nextafter(single, random.choice(np.array([-np.inf, np.inf], np.float32), shape)).astype(np.float64)
         turn = np.choose(random.integers(0, 4, shape), [one, beside, (one + other) / 2, np.sqrt(np.abs(one * other))])
-        plain = np.where(random.random(shape) < share, turn, plain)
+        plain = one if exactly else np.where(random.random(shape) < share, turn, plain)
     if kind.is_integer:
         low, high = kind.integer_limits
         plain = np.clip(np.nan_to_num(plain), float(low), float(high) / 2)
     with np.errstate(all="ignore"):
         return np.asarray(plain).astype(kind.numpy)
+
+
+def numbers_of(arrays: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """The finite numbers of small arrays."""
+    few = [np.asarray(one) for one in arrays if np.asarray(one).dtype.kind in "fiuV" and np.asarray(one).size <= 64]
+    found = np.concatenate([np.zeros(0), *(one.astype(np.float64).reshape(-1) for one in few)])
+    return np.unique(found[np.isfinite(found)])
 
 
 def defined(holds: bool) -> bool:

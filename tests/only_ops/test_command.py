@@ -39,6 +39,7 @@ def operators(path: Path) -> set[str]:
     return walk(model.graph.node).union(*(walk(function.node) for function in model.functions))
 
 
+@pytest.mark.full
 def test_a_sample_of_core_operators_is_verified(tmp_path: Path) -> None:
     target = tmp_path / "g.onnx"
     report = convert(SAMPLES / "gru_decoder.onnx", target, only_ops="core")
