@@ -21,13 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 
 from ..passes.core import is_core
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph, Node, Value
 from ..passes.loop import Captured, Carried, Entry, Loop, Stacked, is_if, is_loop
-from ..passes.schemas import HUB_OPSETS
 from ..passes.tensor import TensorData
 from ..passes.types import DType
 from ..runtime.compare.matching import match_names
@@ -37,6 +35,8 @@ from .evaluation import (
     World,
     applied,
     attribute_of,
+    attributes_with_defaults,
+    comparable,
     defined,
     drawn,
     equal,
@@ -48,7 +48,9 @@ from .evaluation import (
 )
 
 WORLDS = 3
-_TRIES = 64
+_TRIES, _MANY = 64, 512
+_COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
+"""Operators whose results are the same for most values, whatever they compare."""
 _ENDLESS = 1 << 62
 _APART = (IndexError, ValueError, KeyError, TypeError, OverflowError, AttributeError)
 _COUNTS = ("$pass", "$passes", "$size", "$count", "$broadcast", "$integers")
@@ -75,7 +77,8 @@ class Checker:
         if len(turns) < len(self.groups):
             raise Rejected("two groups count their passes together")
         numbers = numbers_of([value.data.numpy() for value in _constants(a, b) if value.data is not None])
-        self.worlds = [World(self.terms, constants, turns, seed, {}, numbers) for seed in range(_TRIES)]
+        self.many = [World(self.terms, constants, turns, seed, {}, numbers) for seed in range(_MANY)]
+        self.worlds = self.many[:_TRIES]
 
     def graph(self, graph: Graph, proof: Json, inputs: Sequence[Any]) -> dict[Value, Any]:
         """Check the terms of a graph whose inputs have these; the terms (or constants) that its values have."""
@@ -143,7 +146,8 @@ class Checker:
             near = not is_core(node.op)
             self._holds(node, result, index, near)
             numbers = self._decisive(index, operands)
-            worlds = self.worlds if numbers is None else self._around(numbers, operands)
+            told_apart = self.many if node.op_type in _COMPARISONS else self.worlds
+            worlds = told_apart if numbers is None else self._around(numbers, operands)
             self._holds(node, result, index, near, worlds)
 
     def _decisive(self, index: int, operands: Sequence[Any]) -> np.ndarray[Any, Any] | None:
@@ -200,8 +204,8 @@ class Checker:
                     return False
             elif one != other:
                 return False
-        known = {key: _comparable(attribute_of(value)) for key, value in term["attributes"].items()}
-        return count == len(term["operands"]) and _attributes(node) == known
+        known = {key: comparable(attribute_of(value)) for key, value in term["attributes"].items()}
+        return count == len(term["operands"]) and attributes_with_defaults(node) == known
 
     def _choice(self, node: Node, one: Json, operands: Sequence[Any]) -> None:
         inside = [self.graph(node.regions[name], one[name], operands[1:]) for name in ("then", "else")]
@@ -328,22 +332,6 @@ def _is_known(term: Json) -> bool:
     if term["op"] != "$integers":
         return term["op"] == "$constant"
     return all(isinstance(size, int) for size in term["elements"])
-
-
-def _attributes(node: Node) -> Json:
-    """A node's attributes with the defaults of its schema."""
-    found: Json = {}
-    for name, attribute in onnx.defs.get_schema(node.op_type, HUB_OPSETS[node.domain], node.domain).attributes.items():
-        if attribute.default_value.name:
-            found[name] = onnx.helper.get_attribute_value(attribute.default_value)
-    found |= {name: value for name, value in node.attributes.items() if value is not None}
-    return {name: _comparable(value) for name, value in found.items()}
-
-
-def _comparable(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    return [_comparable(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _check_inputs(terms: list[Json], a: Graph, b: Graph, found: Json) -> None:

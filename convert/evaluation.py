@@ -197,6 +197,22 @@ def attribute_of(value: Any) -> Any:
     return [attribute_of(one) for one in value] if isinstance(value, list) else value
 
 
+def attributes_with_defaults(node: Node) -> Json:
+    """A node's attributes with the defaults of its schema."""
+    found: Json = {}
+    for name, attribute in onnx.defs.get_schema(node.op_type, HUB_OPSETS[node.domain], node.domain).attributes.items():
+        if attribute.default_value.name:
+            found[name] = onnx.helper.get_attribute_value(attribute.default_value)
+    found |= {name: value for name, value in node.attributes.items() if value is not None}
+    return {name: comparable(value) for name, value in found.items()}
+
+
+def comparable(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return [comparable(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def applied(domain: str, op: str, attributes: Json, values: Sequence[Any], outputs: int) -> list[Any]:
     """The results of an operator of the hub, by onnx's reference implementation."""
     feed = {f"x{index}": np.asarray(value) for index, value in enumerate(values) if value is not None}
