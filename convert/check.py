@@ -28,6 +28,7 @@ from ..passes.graph import Graph, Node, Value
 from ..passes.loop import Captured, Carried, Entry, Loop, Stacked, is_if, is_loop
 from ..passes.tensor import TensorData
 from ..passes.types import DType
+from ..runtime.compare.backwards import COMPARISONS
 from ..runtime.compare.matching import match_names
 from .evaluation import (
     Json,
@@ -49,8 +50,6 @@ from .evaluation import (
 
 WORLDS = 3
 _TRIES, _MANY = 64, 512
-_COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
-"""Operators whose results are the same for most values, whatever they compare."""
 _ENDLESS = 1 << 62
 _APART = (IndexError, ValueError, KeyError, TypeError, OverflowError, AttributeError)
 _COUNTS = ("$pass", "$passes", "$size", "$count", "$broadcast", "$integers")
@@ -146,7 +145,7 @@ class Checker:
             near = not is_core(node.op)
             self._holds(node, result, index, near)
             numbers = self._decisive(index, operands)
-            told_apart = self.many if node.op_type in _COMPARISONS else self.worlds
+            told_apart = self.many if node.op_type in COMPARISONS else self.worlds  # most values compare alike
             worlds = told_apart if numbers is None else self._around(numbers, operands)
             self._holds(node, result, index, near, worlds)
 

@@ -241,6 +241,7 @@ def verify(
     if repro is not None:
         check_folder(repro)
     samples = None if inputs is None else verification.read_samples(inputs)
+    command = shlex.join(["backedge", *sys.argv[1:]])
     with working(f"comparing {a.name} with {b.name}"):
         report = verification.verify(
             a,
@@ -254,7 +255,7 @@ def verify(
             timeout=timeout,
             proof=proof,
             certificate=certificate,
-            looking=Looking(memory, timeout, repro, shlex.join(["backedge", *sys.argv[1:]])),
+            looking=Looking(memory, timeout, repro, command),
         )
     code = OF_VERDICT[report.verdict]
     if json_file is not None:
@@ -264,9 +265,7 @@ def verify(
         from .picture.compared import compared_picture
 
         with writing(html_file):
-            write_html(
-                report, html_file, compared_picture(a, b, report.location), shlex.join(["backedge", *sys.argv[1:]])
-            )
+            write_html(report, html_file, compared_picture(a, b, report.location), command)
     if json_file != "-":
         from ..runtime.compare.report import print_report
 

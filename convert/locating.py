@@ -13,7 +13,6 @@ from ..runtime.compare.record import Report
 from ..runtime.locate.search import MEMORY
 from ..runtime.oracles.driver import drive
 from .budget import TIMEOUT
-from .locating_session import INPUT
 from .odds import at_odds
 from .repro import staging, write_repro
 
@@ -101,8 +100,7 @@ def located(
         "seconds": seconds,
         "into": "" if into is None else str(into.absolute()),
     }
-    feeds = {INPUT + name: value for name, value in inputs.items()}
-    (outcome,) = drive(LOCATING, paths[0].absolute(), [feeds], 2 * seconds + _LOADING, math.inf, options)
+    (outcome,) = drive(LOCATING, paths[0].absolute(), [dict(inputs)], 2 * seconds + _LOADING, math.inf, options)
     if outcome.outputs is None:
         return None, None
     location, smallest = (

@@ -1,6 +1,6 @@
 """Two files in one child process that says where they part on a set of inputs.
 
-Feeds: `in/NAME` for each input of the first file. Outputs: `location`, JSON in one text: null or see
+Feeds: the inputs of the first file. Outputs: `location`, JSON in one text: null or see
 `runtime.locate.search.Location.to_json`; `reduced`, if it is asked for: null or see `_written`.
 
 Options: `other`: the second file; `formats`: both formats or None; `memory`: bytes; `seconds`: for one set of inputs;
@@ -30,7 +30,6 @@ from .format import FORMATS, Format, format_of, import_readers
 from .proof import matched
 from .terminal import save_npz
 
-INPUT = "in/"
 Write = Callable[[Reduced], dict[str, Any]]
 
 
@@ -47,7 +46,7 @@ class LocatingSession:
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         """Where the two part."""
-        search = self.search({name.removeprefix(INPUT): value for name, value in feeds.items()})
+        search = self.search(feeds)
         found = search.first()
         outputs = {"location": None if found is None else found.to_json()}
         if self._write is not None:

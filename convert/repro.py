@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 import shutil
 import tempfile
@@ -16,7 +15,7 @@ from ..passes.errors import InvalidModel
 from ..runtime.compare.record import Report
 from ..runtime.compare.tolerance import Difference, measure_values
 from ..runtime.locate.telling import lines
-from ..runtime.oracles import ORACLES, run_file, why_unavailable
+from ..runtime.oracles import ORACLES, run_file, version_of, why_unavailable
 from .format import FORMATS
 from .terminal import save_npz
 
@@ -94,7 +93,7 @@ def _readme(smallest: Mapping[str, Any], report: Report, command: str, runtimes:
         )
     ]
     packages = dict.fromkeys(["backedge", "numpy", *(ORACLES[name].package for name in runtimes)])
-    versions = [f"- {name} {_version(name)}" for name in packages]
+    versions = [f"- {version_of(name)}" for name in packages]
     return "\n".join(
         [
             "# Two models that give different results",
@@ -117,13 +116,6 @@ def _readme(smallest: Mapping[str, Any], report: Report, command: str, runtimes:
             "",
         ]
     )
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "(not installed)"
 
 
 def staging() -> tempfile.TemporaryDirectory[str]:

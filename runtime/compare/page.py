@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import math
 import platform
 import re
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import jinja2
 
 from ..locate.telling import lines as location_lines
-from ..oracles import ORACLES
+from ..oracles import ORACLES, version_of
 from .chart import chart, lines_chart
 from .record import Report, Status
 from .report import STATUSES, columns, finding_lines, rows
@@ -145,10 +144,5 @@ def _ulps(row: Mapping[str, Any]) -> str:
 def _versions(report: Report) -> str:
     names = {run.runnable for trial in report.trials for run in (*trial.a, *trial.b)}
     packages = ["backedge", "numpy", *(ORACLES[name].package for name in sorted(names) if name in ORACLES)]
-    found = [f"Python {platform.python_version()}"]
-    for name in dict.fromkeys(packages):
-        try:
-            found.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            found.append(f"{name} (not installed)")
-    return ", ".join([*found, f"{platform.system()} {platform.machine()}"])
+    found = map(version_of, dict.fromkeys(packages))
+    return ", ".join([f"Python {platform.python_version()}", *found, f"{platform.system()} {platform.machine()}"])

@@ -182,18 +182,15 @@ def _model(value: Value, nodes: Sequence[Node], names: Mapping[Value, str], feed
             by_name[name] = graph.add_input(name, _type_of(feed[name]) or operand.type)
         mapping[operand] = by_name[name]
     taken = set(by_name)
-    for node in _in_order(nodes):
+    for one in (one for node in nodes for one in node.outputs):
+        mapping[one] = Value(one.name if one.name not in taken else f"{one.name}_out", _without_shape(one.type))
+    for node in nodes:
         inputs = [None if one is None else _constant(graph, mapping, one) for one in node.inputs]
-        outputs: list[Value] = []
-        for one in node.outputs:
-            name = one.name if one.name not in taken else f"{one.name}_out"
-            mapping[one] = Value(name, _without_shape(one.type))
-            outputs.append(mapping[one])
         regions_ = {name: _bare(region.copy()) for name, region in node.regions.items()}
         graph.add_node(
             node.op_type,
             inputs,
-            outputs,
+            [mapping[one] for one in node.outputs],
             node.attributes,
             domain=node.domain,
             version=node.version,
@@ -210,17 +207,6 @@ def _constant(graph: Graph, mapping: dict[Value, Value], value: Value) -> Value:
     if value not in mapping and value.data is not None:
         mapping[value] = graph.add_constant(value.data, value.name)
     return mapping[value]
-
-
-def _in_order(nodes: Sequence[Node]) -> list[Node]:
-    """Producers first."""
-    left, done = dict.fromkeys(nodes), list[Node]()
-    while left:
-        ready = [node for node in left if not any(one is not None and one.producer in left for one in node.inputs)]
-        done += ready
-        for node in ready:
-            del left[node]
-    return done
 
 
 def _without_shape(type: Any) -> Any:

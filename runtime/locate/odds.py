@@ -8,7 +8,7 @@ first, then those between the last that agree and the first that differ, so that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,16 +45,14 @@ class Odds:
     Attributes:
         place: the operator, in the pass in which it first does.
         difference: ours is what is expected.
+        graph: the model in which it does.
         runs: how many models were run.
-        text: what to make of it.
     """
 
     place: Place
     difference: Difference
     graph: Graph
-    runs: int = 0
-    text: str = ""
-    others: dict[str, Any] = field(default_factory=dict[str, Any])
+    runs: int
 
 
 def tapped(graph: Graph, points: Sequence[Point]) -> Graph:

@@ -81,8 +81,6 @@ class Search:
             known = self._partner.get(twin)
             if one.producer is not None and twin.producer is not None and (known is None or one.name == twin.name):
                 self._partner[twin] = one
-        for one, twin in zip(a.outputs, b.outputs, strict=False) if len(a.outputs) == len(b.outputs) == 1 else ():
-            self._partner.setdefault(twin, one)
         self._nodes = {twin: one for one, twin in nodes.items()}
         self._outputs = [(one, twin) for one in a.outputs for twin in b.outputs if outputs.get(one.name) == twin.name]
         for one, twin in self._outputs:

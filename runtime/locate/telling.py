@@ -47,16 +47,6 @@ def lines(location: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "values", f"{counts['agreed']} of {counts['compared']} that were compared agree{rounded}"
 
 
-def sentence(location: Mapping[str, Any]) -> str:
-    """All of it in one line."""
-    where = location["b"] or location["a"]
-    name = where["steps"][-1]["name"]
-    inside = ", ".join(_around(step) for step in where["steps"][:-1])
-    return (
-        f"the files part first at {where['op']} {name!r}{f', {inside}' if inside else ''}: it {_SAYS[location['how']]}"
-    )
-
-
 def number(value: Any) -> str:
     """An element, floats to as many digits as tell those of float32 apart."""
     return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -10,6 +10,7 @@ A new runtime is a row of `ORACLES` and a module with `open_session(path, option
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ __all__ = [
     "state_input_name",
     "state_output_name",
     "stream_file",
+    "version_of",
     "why_unavailable",
     "why_unread",
 ]
@@ -87,6 +89,14 @@ ORACLES: dict[str, Oracle] = {
         Oracle("mdf", "mdf_session", "modeci_mdf", (".json", ".yaml", ".yml", ".bson")),
     )
 }
+
+
+def version_of(package: str) -> str:
+    """`name version` of a Python package, as reports have it."""
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"{package} (not installed)"
 
 
 def why_unavailable(oracle: str) -> str:
