@@ -22,8 +22,6 @@ from .terminal import writing
 _MOST_LEMMAS = 24  # that are tried
 _SMALL = 400
 """Operators of a model of which that is tried."""
-TRIALS = 3
-"""Sets of inputs on which what is proved is run all the same: the proof rests on our readers, runtimes on theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,12 @@ class Proof:
     @property
     def holds(self) -> bool:
         """Whether every output is proved equal, and nothing is left to be shown."""
-        return bool(self.outputs) and all(self.outputs.values()) and not self.lemmas and not self.why
+        return bool(self.outputs) and self.proved == set(self.outputs)
+
+    @property
+    def proved(self) -> set[str]:
+        """The outputs that are equal whatever else may not be: those of a proof that nothing is left to be shown for."""
+        return set() if self.lemmas or self.why else {name for name, equal in self.outputs.items() if equal}
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""

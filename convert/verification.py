@@ -26,7 +26,7 @@ from ..runtime.compare.rounding import BUDGET, Rounding
 from ..runtime.compare.runnables import Runnable, on_file
 from ..runtime.compare.sides import Side
 from ..runtime.compare.signature import Designed, Signature
-from ..runtime.compare.verdict import compare_sides
+from ..runtime.compare.verdict import PROVED_TRIALS, compare_sides
 from ..runtime.executor import Executor
 from ..runtime.oracles import ORACLES, Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
@@ -38,7 +38,6 @@ from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
 from .locating import EXECUTOR_NAME, Looking, look_into
-from .proof import TRIALS as PROVED_TRIALS
 from .proof import Proof, prove, write_certificate
 
 _ROUNDING = f"{__package__}.rounding_session"
@@ -160,8 +159,8 @@ def verify(
 ) -> Report:
     """Whether two files compute the same.
 
-    First the files are matched: where that proves all outputs equal, `proof.TRIALS` sets of inputs are run all the
-    same. Each side runs on the executor and in its own runtime, in a process with a time limit.
+    First the files are matched: where that proves all outputs equal, `PROVED_TRIALS` sets of inputs are run all the
+    same; of several outputs those that are proved equal are compared in as many trials. Each side runs on the executor and in its own runtime, in a process with a time limit.
 
     Args:
         a, b: the original and what is held against it.
@@ -249,7 +248,8 @@ def verify(
         ]
         sample = sampling_on(paths, formats)
         found = explore((side_a, side_b), (runs[0], runs[1]), (hub_a, hub_b), signature, trials, seed, sample)
-        report = compare_sides(side_a, side_b, found.trials, rtol, atol, rounding, asked=trials)
+        settled = set[str]() if proved is None or proved.holds else proved.proved
+        report = compare_sides(side_a, side_b, found.trials, rtol, atol, rounding, asked=trials, proved=settled)
         report.coverage = found.coverage
         report.proof = None if proved is None else proved.to_json()
         report.reasons += notes
@@ -282,8 +282,9 @@ def _matched(proved: Proof) -> str:
     outputs = sum(proved.outputs.values())
     where = ", ".join(dict.fromkeys(proved.stops[1] or proved.stops[0]))
     stops = f"; the proof stops at {where}" if where else ""
+    few = f" (compared in {PROVED_TRIALS} trials only)" if proved.proved else ""
     return (
-        f"{outputs} of {len(proved.outputs)} outputs and {proved.matched} of {proved.of} operators are proved equal"
+        f"{outputs} of {len(proved.outputs)} outputs{few} and {proved.matched} of {proved.of} operators are proved equal"
         f"{stops}"
     )
 

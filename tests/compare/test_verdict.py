@@ -96,6 +96,20 @@ def test_the_first_difference_says_where_and_who():
     assert "trial 5" in report.reasons[0]
 
 
+def test_what_is_proved_is_compared_in_three_trials():
+    """The runtimes' word for it, and no more: what the other outputs are is asked in all trials."""
+
+    def two(call):
+        return lambda batch: {"y": call(batch)["y"], "z": right(batch)["y"]}
+
+    for first, verdict in ((2, "different"), (3, "equal")):
+        report = judge(both(two(right)), both(two(wrong_from(first))), proved={"y"})
+        assert report.verdict == verdict and len(report.trials) == 8
+        assert nonzero(report) == ({"equal": 8} if verdict == "equal" else {"equal": 7, "different": 1})
+    report = judge(both(two(right)), both(two(wrong_from(3))), proved={"z"})
+    assert nonzero(report) == {"equal": 3, "different": 5}
+
+
 def test_own_runtimes_that_differ_make_a_difference_though_executors_agree():
     report = judge([executor(right), own(right)], [executor(right), own(wrong_from(3), "other")])
     assert report.verdict == "different"
