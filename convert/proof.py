@@ -11,7 +11,11 @@ from typing import Any
 from ..passes.errors import BackedgeError
 from ..passes.graph import Graph, Node, Value
 from ..passes.match.certificate import certificate
+from ..passes.match.maker import Maker
 from ..passes.match.matching import Matching, match
+from ..passes.match.reals import over_the_reals
+from ..passes.match.rules import TYPES
+from ..passes.match.terms import Table
 from ..runtime.compare.matching import match_names
 from .files import to_dialect, to_hub
 from .folding import computed_arrays
@@ -33,6 +37,7 @@ class Proof:
         lemmas: operators that the proof takes for what our converter writes for them, or for what they are made of.
         tried: of each of these, on how many sets of inputs both ways gave the same, see `lemmas.tried`.
         refuted: those of which they didn't on one.
+        over_reals: every output is proved equal if floats are taken for real numbers: only rounding can differ.
         matched, of: operators of B (regions aside) of which A has the same values; all of them.
         stops: at which operators of A and of B they part.
         why: what kept the proof from being tried to its end; "" if nothing did.
@@ -43,6 +48,7 @@ class Proof:
     lemmas: list[str] = field(default_factory=list[str])
     tried: dict[str, int] = field(default_factory=dict[str, int])
     refuted: list[str] = field(default_factory=list[str])
+    over_reals: bool = False
     matched: int = 0
     of: int = 0
     stops: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
@@ -56,7 +62,7 @@ class Proof:
 
     @property
     def proved(self) -> set[str]:
-        """The outputs that are equal whatever else may not be: those of a proof that nothing is left to be shown for."""
+        """The outputs that are equal whatever the others are: none where something is left to be shown."""
         return set() if self.lemmas or self.why else {name for name, equal in self.outputs.items() if equal}
 
     def to_json(self) -> dict[str, Any]:
@@ -67,6 +73,7 @@ class Proof:
             "lemmas": self.lemmas,
             "tried": self.tried,
             "refuted": self.refuted,
+            "over_reals": self.over_reals,
             "matched": self.matched,
             "of": self.of,
             "stops": {"a": self.stops[0], "b": self.stops[1]},
@@ -74,24 +81,35 @@ class Proof:
         }
 
 
-def matched(a: Graph, b: Graph, target: Format | None = None, opset: int | None = None) -> Matching:
+def matched(
+    a: Graph, b: Graph, target: Format | None = None, opset: int | None = None, *, reals: bool = False
+) -> Matching:
     """Two hub graphs matched; inputs and outputs belong together as `verify` has it.
 
     Args:
         target, opset: in what B is written; operators of A may then be taken for what is written for them there.
+        reals: take floats for real numbers, see `passes.match.reals`; nothing that this proves is equal to the bit.
     """
     inputs = match_names([value.name for value in a.inputs], [value.name for value in b.inputs])
     outputs = match_names([value.name for value in a.outputs], [value.name for value in b.outputs])
     lowering = None if target is None else lowered_alone(target, opset)
-    return match(a, b, inputs.pairs, outputs.pairs, computed_arrays, lowering)
+    maker = _maker_over_reals if reals else None
+    return match(a, b, inputs.pairs, outputs.pairs, computed_arrays, lowering, maker)
+
+
+def _maker_over_reals(table: Table) -> Maker:
+    return Maker(table, over_the_reals(), TYPES, computed_arrays)
 
 
 def prove(a: Graph, b: Graph, target: Format | None = None, opset: int | None = None) -> Proof:
-    """What is certain of two hub graphs; of small ones also what follows if operators are as `target` has them."""
+    """What is certain of two hub graphs; of small ones also what follows if operators are as `target` has them, or if
+    floats are real numbers."""
     found = matched(a, b)
+    over_reals = False
     if not found.proved and not found.why and target is not None and sum(1 for _ in a.walk()) <= _SMALL:
         modulo = matched(a, b, target, opset)
         found = modulo if modulo.proved else found
+        over_reals = not found.proved and matched(a, b, reals=True).proved
     common = set(found.terms[0].values())
     values = [[found.terms[1].get(value) for value in node.outputs] for node in b.nodes]
     sets, refuted = _tried(found) if found.proved else ({}, [])
@@ -100,6 +118,7 @@ def prove(a: Graph, b: Graph, target: Format | None = None, opset: int | None = 
         sorted({node.op_type for node, _ in found.lemmas}),
         sets,
         refuted,
+        over_reals,
         sum(all(term in common for term in terms) for terms in values),
         len(values),
         ([], []) if found.proved else found.frontier(),

@@ -160,7 +160,8 @@ def verify(
     """Whether two files compute the same.
 
     First the files are matched: where that proves all outputs equal, `PROVED_TRIALS` sets of inputs are run all the
-    same; of several outputs those that are proved equal are compared in as many trials. Each side runs on the executor and in its own runtime, in a process with a time limit.
+    same; of several outputs those that are proved equal are compared in as many trials. Each side runs on the executor
+    and in its own runtime, in a process with a time limit.
 
     Args:
         a, b: the original and what is held against it.
@@ -279,14 +280,14 @@ def _matched(proved: Proof) -> str:
         more = f" and {len(proved.lemmas) - 6} more" if len(proved.lemmas) > 6 else ""
         names = ", ".join(proved.lemmas[:6])
         return f"every output is proved equal if both ways to say {names}{more} give the same{_tried(proved)}"
+    if proved.over_reals:
+        return "every output is proved equal over the reals: sums and products are in another order, which may round"
     outputs = sum(proved.outputs.values())
     where = ", ".join(dict.fromkeys(proved.stops[1] or proved.stops[0]))
     stops = f"; the proof stops at {where}" if where else ""
     few = f" (compared in {PROVED_TRIALS} trials only)" if proved.proved else ""
-    return (
-        f"{outputs} of {len(proved.outputs)} outputs{few} and {proved.matched} of {proved.of} operators are proved equal"
-        f"{stops}"
-    )
+    of = f"{outputs} of {len(proved.outputs)} outputs{few} and {proved.matched} of {proved.of} operators"
+    return f"{of} are proved equal{stops}"
 
 
 def _tried(proved: Proof) -> str:

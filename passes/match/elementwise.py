@@ -60,16 +60,17 @@ def plain_operands(m: Maker, one: Application) -> Term | None:
         x = operands[index]
         others = [shape for at, shape in enumerate(shapes) if at != index]
         while True:
-            simpler = _simpler(m, x)
-            if simpler is None or m.broadcast([*others, simpler.shape]) != result:
+            plainer = simpler(m, x)
+            if plainer is None or m.broadcast([*others, plainer.shape]) != result:
                 break
-            x = simpler
+            x = plainer
         shapes[index] = x.shape
         operands[index] = x
     return m.apply(one.op, operands, one.attributes) if tuple(operands) != one.operands else None
 
 
-def _simpler(m: Maker, x: Term) -> Term | None:
+def simpler(m: Maker, x: Term) -> Term | None:
+    """What an elementwise operator may take instead, where the other operands have the shape of its result."""
     if x.op == "Expand" and x.operands[0] is not None and x.operands[0].shape is not None:
         return x.operands[0]
     if x.shape and x.shape[0] == 1:

@@ -5,8 +5,8 @@ python -m proofs.share [catalogue|cases|wheels|samples|jax] [--to 21,13,9,ir,ir-
 
 A model is converted without being run, what was written is read again, and both are matched. `ir-back` is to IR and
 from there to ONNX again, `hlo-over` to ONNX and from there to HLO, `openvino` the IR that OpenVINO itself makes.
-Counted as proved are proofs modulo lemmas, too; the second lines count which operators proofs stop at, and which are
-lemmas.
+Counted as proved are proofs modulo lemmas, too, and not those over the reals ("reals"); the second lines count which
+operators proofs stop at, and which are lemmas.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SUFFIXES = {"ir": ".xml", "hlo": ".hlo"}
 class Outcome:
     model: str
     target: str
-    verdict: str  # "proved", "open", "refused" or "failed"
+    verdict: str  # "proved", "lemmas", "reals", "open", "refused" or "failed"
     seconds: float = 0.0
     stops: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
 
@@ -113,6 +113,8 @@ def judged(source: tuple[str, Path], targets: list[str]) -> list[Outcome]:
                 found.append(Outcome(name, target, f"failed: {type(error).__name__}: {error}"))
                 continue
             verdict = "open" if not result.proved else "lemmas" if result.lemmas else "proved"
+            if verdict == "open" and matched(a, b, reals=True).proved:
+                verdict = "reals"
             stops = (sorted({node.op_type for node, _ in result.lemmas}), []) if result.proved else result.frontier()
             found.append(Outcome(name, target, verdict, time.process_time() - began, stops))
     return found
@@ -168,14 +170,14 @@ def main() -> None:
         of = [one for one in found if one.target == target]
         count = Counter(one.verdict.split(":")[0] for one in of)
         proved = count["proved"] + count["lemmas"]
-        right = proved + count["open"] + count["failed"]
+        right = proved + count["reals"] + count["open"] + count["failed"]
         times = sorted(one.seconds for one in of if one.verdict in ("proved", "lemmas", "open"))
         middle = f"median {1e3 * times[len(times) // 2]:.1f} ms, most {1e3 * times[-1]:.0f} ms" if times else ""
         print(f"{target}: {proved} of {right} proved ({100 * proved / max(1, right):.0f} %), {dict(count)}, {middle}")
         stops = Counter(stop for one in of for stop in {*one.stops[0], *(f"B {name}" for name in one.stops[1])})
         print("    stops:", ", ".join(f"{name} {number}" for name, number in stops.most_common(24)))
         for one in of:
-            if one.verdict.startswith("failed") or (options.show and one.verdict == "open"):
+            if one.verdict.startswith("failed") or (options.show and one.verdict in ("open", "reals")):
                 print(f"    {one.model}: {one.verdict} {one.stops}")
 
 
