@@ -10,10 +10,12 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from backedge.convert.files import load, to_hub
+from backedge.convert import odds
+from backedge.convert.files import load, save, to_hub
 from backedge.passes.graph import Graph
 from backedge.runtime.executor import Executor, never_compile
 from backedge.runtime.locate.odds import search
+from backedge.runtime.oracles import why_unavailable
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
 STRAIGHT = """(float[4] x) => (float[4] y) {
@@ -91,3 +93,48 @@ def test_nested_bodies(tmp_path: Path) -> None:
     assert str(found.place) == "/y@0/p@0/w"
     found = at_odds(graph_of(tmp_path, NESTED), feed, "Cos", nudged)
     assert str(found.place) == "/y@0/a2"
+
+
+REAL = """(float[2, 3] x, float[3] k) => (float[3] y, float[4, 3] all) {{
+    m = Constant <value_int = 4> ()  q = Neg (k)
+    y, all = Loop (m, , q) <body = b (int64 i, bool c, float[3] a) => (bool c2, float[3] a2, float[3] e) {{
+        c2 = Identity (c)  f = Cast <to = 1> (i)  s = Add (a, f)  {}  a2 = Tanh (t)  e = Neg (a2) }}> }}"""
+
+
+@pytest.mark.parametrize(
+    ("runtime", "suffix", "op", "number", "body"),
+    [
+        # of [0, NaN, NaN] it makes 0
+        ("onnxruntime", ".onnx", "ReduceMax", 0, "u = Sqrt (s)  o = Constant <value_ints = [0]> ()"
+         "  v = ReduceMax (u, o)  t = Add (v, s)"),
+        ("onnxruntime", ".onnx", "ArgMax", 0, "u = Sqrt (s)  v = ArgMax (u)  w = Cast <to = 1> (v)  t = Add (w, s)"),
+        ("openvino", ".xml", "Relu", 0, "u = Sqrt (s)  v = Relu (u)  t = Add (v, s)"),
+        # 64-bit integers in 32 bits: 3e9 is beyond them, in pass 1 first
+        ("openvino", ".xml", "Mul", 1, "g = Constant <value_int = 3000000000> ()  j = Mul (g, i)"
+         "  l = Constant <value_int = 7> ()  n = Mod (j, l)  o = Cast <to = 1> (n)  t = Add (o, s)"),
+        # denormal numbers are 0 for it
+        ("xla", ".hlo", "Mul", 0, "g = Constant <value_float = 1e-39> ()  h = Constant <value_float = 1e38> ()"
+         "  u = Mul (s, g)  t = Mul (u, h)"),
+    ],
+)  # fmt: skip
+def test_what_runtimes_are_known_for(
+    runtime: str, suffix: str, op: str, number: int, body: str, tmp_path: Path
+) -> None:
+    """Real ones, at what `runtime.compare.special` has of them, in a body."""
+    missing = why_unavailable(runtime)
+    if missing:
+        pytest.skip(missing)
+    graph_of(tmp_path, REAL.format(body))
+    path = tmp_path / "m.onnx"
+    if suffix != path.suffix:
+        save(load(path), path.with_suffix(suffix))
+    feed = {"x": np.ones((2, 3), np.float32), "k": np.array([0, 1, 2], np.float32)}
+    found = odds.at_odds(path.with_suffix(suffix), None, runtime, feed, 20.0)
+    assert found is not None and found["runtime"] == runtime
+    assert found["place"]["op"] == op and found["place"]["steps"][0]["pass"] == number
+    assert measured(found["exact"], found["expected"]) and not measured(found["exact"], found["actual"])
+
+
+def measured(exact: Any, one: Any) -> bool:
+    """Whether a number is the exact one, as far as float32 goes."""
+    return bool(np.isclose(float(exact), float(one), rtol=1e-5, equal_nan=True))
