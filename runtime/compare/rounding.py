@@ -35,7 +35,7 @@ BUDGET = 60.0
 """Seconds. After them what lies no further apart than what rounding explained in the trials before, in units of the
 tolerance table, is taken for rounding as well; of the rest only what lies far further apart is looked at."""
 
-SETTLED_BUDGET = 10.0
+SETTLED_BUDGET = 2.0
 """Seconds at most after a difference was found: what is looked at from there on doesn't change the verdict."""
 
 _PATIENCE, _LEAST = 54.0, 2.0  # seconds for one set of inputs, below those after which the process is killed
