@@ -236,11 +236,12 @@ def verify(
     from . import verification
     from .locating import Looking
     from .repro import check_folder
+    from .samples import read_samples
     from .terminal import out, working, write_json, writing
 
     if repro is not None:
         check_folder(repro)
-    samples = None if inputs is None else verification.read_samples(inputs)
+    samples = None if inputs is None else read_samples(inputs)
     command = shlex.join(["backedge", *sys.argv[1:]])
     with working(f"comparing {a.name} with {b.name}"):
         report = verification.verify(
@@ -344,10 +345,11 @@ def _reason(report: Report | None) -> str:
 def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None) -> int:
     """Run MODEL once and show what it gives."""
     from . import verification
+    from .samples import as_declared, designed_inputs, read_inputs
     from .terminal import out, save_npz, values_table, working
 
     with working(f"running {model.name}"):
-        given = verification.designed_inputs(model, seed) if inputs is None else verification.read_inputs(inputs)
+        given = designed_inputs(model, seed) if inputs is None else as_declared(model, read_inputs(inputs))
         outputs = verification.run_on(model, given, on)
     if output is not None:
         save_npz(outputs, output)

@@ -17,11 +17,12 @@ from ..runtime.compare.tolerance import Difference, measure_values
 from ..runtime.locate.telling import lines
 from ..runtime.oracles import ORACLES, run_file, version_of, why_unavailable
 from .format import FORMATS
+from .samples import as_declared, is_untyped, read_inputs
 from .terminal import save_npz
 
-_SCRIPT = """from backedge.convert import verification
+_SCRIPT = """from backedge.convert import samples, verification
 
-inputs = verification.read_inputs("inputs.npz")
+inputs = samples.read_inputs("inputs.npz")
 for name, runtime in {runs}:
     print(name, verification.run_on(name, inputs, runtime))
 """
@@ -46,45 +47,66 @@ def write_repro(folder: Path, staged: Path, smallest: Mapping[str, Any], report:
         What became of the difference, in a line for the report.
     """
     files: Sequence[str] = smallest["files"]
-    inputs = dict(np.load(staged / "inputs.npz", allow_pickle=False))
+    inputs = read_inputs(staged / "inputs.npz")
     runtimes = [FORMATS[name].runtime for name in smallest["formats"]]
     results: list[Any] = []
     for file, runtime, output in zip(files, runtimes, smallest["outputs"], strict=True):
         if why_unavailable(runtime):
             results.append(None)
             continue
-        (outcome,) = run_file(runtime, staged / file, [inputs])
+        (outcome,) = run_file(runtime, staged / file, [as_declared(staged / file, inputs)])
         values = outcome.outputs or {}
         results.append(values.get(output, next(iter(values.values()), None)))
-    for name, value in zip(("expected", "actual"), results, strict=True):
-        if isinstance(value, np.ndarray):
-            save_npz({"output": value}, str(staged / f"{name}.npz"))
+    written = {
+        f"{name}.npz": value
+        for name, value in zip(("expected", "actual"), results, strict=True)
+        if isinstance(value, np.ndarray)
+    }
+    for name, value in written.items():
+        save_npz({"output": value}, str(staged / name))
     difference = (
         None
         if any(value is None for value in results)
         else measure_values(*results, output=smallest["outputs"][0]).difference
     )
-    survives = _survival(runtimes, results, difference)
-    template = ORACLES[runtimes[0]].script if runtimes[0] == runtimes[1] else ""
-    script = (template or _SCRIPT).format(files=repr(tuple(files)), runs=repr(list(zip(files, runtimes, strict=True))))
+    survives = _survival(files, runtimes, results, difference)
+    able = [name if value is not None else "executor" for name, value in zip(runtimes, results, strict=True)]
+    is_plain = able[0] == able[1] in ORACLES and not any(is_untyped(value) for value in inputs.values())
+    template = ORACLES[able[0]].script if is_plain else ""
+    script = (template or _SCRIPT).format(files=repr(tuple(files)), runs=repr(list(zip(files, able, strict=True))))
     (staged / "run.py").write_text(script, encoding="utf-8")
-    (staged / "README.md").write_text(_readme(smallest, report, command, runtimes, survives), encoding="utf-8")
+    text = _readme(smallest, report, command, runtimes, survives, list(written))
+    (staged / "README.md").write_text(text, encoding="utf-8")
     folder.mkdir(exist_ok=True)
     for file in staged.iterdir():
         shutil.move(str(file), folder / file.name)
     return survives
 
 
-def _survival(runtimes: Sequence[str], results: Sequence[Any], difference: Difference | None) -> str:
+def _survival(
+    files: Sequence[str], runtimes: Sequence[str], results: Sequence[Any], difference: Difference | None
+) -> str:
     names = " and ".join(dict.fromkeys(runtimes))
-    if any(value is None for value in results):
-        return f"our executor shows the difference; {names} gave no result for one of the two models"
+    silent: dict[str, list[str]] = {}
+    for file, name, value in zip(files, runtimes, results, strict=True):
+        if value is None:
+            silent.setdefault(name, []).append(file)
+    if silent:
+        texts = [f"{name} gave no result for {' and '.join(of)}" for name, of in silent.items()]
+        return f"our executor shows the difference; {', '.join(texts)}"
     if difference is None:
         return f"the difference doesn't survive: our executor shows it, {names} doesn't on this machine"
     return f"the difference survives in {names}: {difference}"
 
 
-def _readme(smallest: Mapping[str, Any], report: Report, command: str, runtimes: Sequence[str], survives: str) -> str:
+def _readme(
+    smallest: Mapping[str, Any],
+    report: Report,
+    command: str,
+    runtimes: Sequence[str],
+    survives: str,
+    results: Sequence[str],
+) -> str:
     rows = [] if report.location is None else [f"- {label}: {text}" for label, text in lines(report.location)]
     counts = [
         f"- {file}: {after} of the {before} operators of {source}"
@@ -101,7 +123,7 @@ def _readme(smallest: Mapping[str, Any], report: Report, command: str, runtimes:
             f"`python run.py` runs both on the same inputs (inputs.npz). Here {survives}.",
             "",
             *counts,
-            "- expected.npz, actual.npz: the results of the two",
+            *([f"- {', '.join(results)}: what the runtimes gave"] if results else []),
             "",
             "Where the whole models part:",
             "",

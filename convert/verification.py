@@ -5,14 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ..passes.errors import BackedgeError, InvalidModel
 from ..passes.graph import DEFAULT, Graph, Value
@@ -39,6 +35,7 @@ from .files import judged, load, set_shapes, to_hub
 from .format import format_of
 from .locating import EXECUTOR_NAME, Looking, look_into
 from .proof import Proof, prove, write_certificate
+from .samples import Samples, as_declared, typed
 
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
@@ -216,7 +213,7 @@ def verify(
             return report
 
         if inputs is not None:
-            sets = inputs.sets if isinstance(inputs, Samples) else inputs
+            sets = [typed(one, known.inputs) for one in (inputs.sets if isinstance(inputs, Samples) else inputs)]
             report = compare_sides(side_a, side_b, [Designed(dict(one)) for one in sets], rtol, atol, rounding)
             report.reasons += notes
             if isinstance(inputs, Samples) and report.first is not None and len(sets) > 1:
@@ -329,43 +326,6 @@ def _signature(known: Graph, b: Graph | None, is_hub: bool) -> Signature:
     return signature_of(known, b)
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """Sets of inputs out of files, and the names of these."""
-
-    names: list[str]
-    sets: list[dict[str, np.ndarray[Any, Any]]]
-
-
-def read_samples(path: Path) -> Samples:
-    """Inputs from a .npz file, or from all of a folder, in the order of their names.
-
-    Raises:
-        InvalidModel: there is no such file, or none in the folder, or one isn't a .npz of plain arrays.
-    """
-    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
-    if not files:
-        raise InvalidModel(f"{path}: no .npz file in this folder")
-    return Samples([file.name for file in files], [read_inputs(file) for file in files])
-
-
-def read_inputs(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:
-    """Inputs from a .npz file: one array for each input name.
-
-    Raises:
-        InvalidModel: no such file, or not a .npz of plain arrays.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not hasattr(archive, "files"):
-                raise InvalidModel(f"{path}: no .npz file")
-            return {name: archive[name] for name in archive.files}
-    except OSError as error:
-        raise InvalidModel(f"{path}: {error.strerror or 'no .npz file'}") from None
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise InvalidModel(f"{path}: no .npz file of plain arrays ({str(error).splitlines()[0]})") from None
-
-
 def run_on(path: str | Path, inputs: Mapping[str, Any], on: str, format: str | None = None) -> dict[str, Values]:
     """Run a file on the executor ("executor") or on a runtime.
 
@@ -374,6 +334,7 @@ def run_on(path: str | Path, inputs: Mapping[str, Any], on: str, format: str | N
         BackedgeError: the run failed; the runtime's own words.
     """
     path = Path(path)
+    inputs = as_declared(path, inputs, format)
     if on == "executor":
         with judged(path, format):
             return dict(Executor(to_hub(load(path, format))).run(inputs))
@@ -391,10 +352,3 @@ def run_on(path: str | Path, inputs: Mapping[str, Any], on: str, format: str | N
 
 def _outcomes(path: Path, batches: Iterable[Mapping[str, Any]], on: str) -> list[Outcome]:
     return list(on_file(on, path).run([dict(batch) for batch in batches]))
-
-
-def designed_inputs(path: str | Path, seed: int = 0, format: str | None = None) -> dict[str, Values]:
-    """One set of plain inputs for a file: sizes 2 and 3, three trips, conditions true, normal data."""
-    with judged(Path(path), format):
-        (batch,) = design(signature_of(to_hub(load(path, format))), 1, seed)
-    return batch

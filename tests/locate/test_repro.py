@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnx.parser
@@ -93,3 +94,24 @@ def test_bad_usage(
     assert run(*files, option, value if option == "--memory" else str(tmp_path / value)) == 2
     said = capsys.readouterr().err.strip().splitlines()
     assert len(said) == 1 and said[0].startswith("backedge: ")
+
+
+def test_element_types_that_numpy_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A .npz file has their bytes only, of which the model says what they are. ONNX Runtime doesn't add them."""
+    text = "(bfloat16[2] x, bfloat16[2] k) => (bfloat16[2] y) {{ s = Add (x, k)  y = {} (s) }}"
+    for name, op in (("a", "Neg"), ("b", "Abs")):
+        onnx.save(onnx.parser.parse_model(HEAD + text.format(op)), tmp_path / f"{name}.onnx")
+    files = str(tmp_path / "a.onnx"), str(tmp_path / "b.onnx")
+    x = np.array([1.5, 3], ml_dtypes.bfloat16)
+    np.savez(tmp_path / "inputs.npz", x=x, k=x)
+    with pytest.raises(SystemExit):
+        main(["run", files[0], "--inputs", str(tmp_path / "inputs.npz"), "--output", str(tmp_path / "y.npz")])
+    assert np.load(tmp_path / "y.npz")["y"].view(ml_dtypes.bfloat16).tolist() == [-3, -6]
+    folder = tmp_path / "repro"
+    assert run(*files, "--inputs", str(tmp_path / "inputs.npz"), "--repro", str(folder)) == 1
+    assert "expected.npz" not in {one.name for one in folder.iterdir()}
+    readme = (folder / "README.md").read_text()
+    assert "onnxruntime gave no result for a.onnx and b.onnx" in readme
+    assert ".npz: what the runtimes gave" not in readme
+    shown = subprocess.run([sys.executable, "run.py"], cwd=folder, capture_output=True, text=True, check=True).stdout
+    assert "a.onnx" in shown and "-3" in shown.splitlines()[0] and "-3" not in shown.splitlines()[1]

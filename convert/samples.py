@@ -1,0 +1,93 @@
+"""Inputs of files: out of .npz files, as the models declare them, or designed."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from ..passes.errors import InvalidModel
+from ..passes.graph import Value
+from ..passes.types import TensorType
+from ..runtime.compare.input_roles import signature_of
+from ..runtime.compare.inputs import design
+from ..runtime.oracles import Values
+from .files import judged, load, to_hub
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Sets of inputs out of files, and the names of these."""
+
+    names: list[str]
+    sets: list[dict[str, np.ndarray[Any, Any]]]
+
+
+def read_samples(path: Path) -> Samples:
+    """Inputs from a .npz file, or from all of a folder, in the order of their names.
+
+    Raises:
+        InvalidModel: there is no such file, or none in the folder, or one isn't a .npz of plain arrays.
+    """
+    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
+    if not files:
+        raise InvalidModel(f"{path}: no .npz file in this folder")
+    return Samples([file.name for file in files], [read_inputs(file) for file in files])
+
+
+def read_inputs(path: str | Path) -> dict[str, np.ndarray[Any, Any]]:
+    """Inputs from a .npz file: one array for each input name.
+
+    Raises:
+        InvalidModel: no such file, or not a .npz of plain arrays.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not hasattr(archive, "files"):
+                raise InvalidModel(f"{path}: no .npz file")
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise InvalidModel(f"{path}: {error.strerror or 'no .npz file'}") from None
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise InvalidModel(f"{path}: no .npz file of plain arrays ({str(error).splitlines()[0]})") from None
+
+
+def as_declared(path: str | Path, inputs: Mapping[str, Any], format: str | None = None) -> Mapping[str, Any]:
+    """Inputs for a file, see `typed`.
+
+    Raises:
+        InvalidModel: the file has to be read for that, and can't be.
+    """
+    if not any(is_untyped(value) for value in inputs.values()):
+        return inputs
+    with judged(Path(path), format):
+        return typed(inputs, load(path, format).inputs)
+
+
+def typed(inputs: Mapping[str, Any], declared: Iterable[Value]) -> Mapping[str, Any]:
+    """Inputs with the element types that a model declares, where NumPy has none of its own: bfloat16, float8, int4 and
+    their like, which a .npz file stores as bytes without a type."""
+    found = dict(inputs)
+    for value in declared:
+        array = found.get(value.name)
+        dtype = value.type.dtype if isinstance(value.type, TensorType) else None
+        if dtype is not None and is_untyped(array) and array.itemsize == np.dtype(dtype.numpy).itemsize:
+            found[value.name] = array.view(dtype.numpy)
+    return found
+
+
+def is_untyped(value: Any) -> TypeGuard[np.ndarray[Any, Any]]:
+    """Whether an array is of bytes without a type."""
+    return isinstance(value, np.ndarray) and value.dtype.type is np.void and value.dtype.names is None
+
+
+def designed_inputs(path: str | Path, seed: int = 0, format: str | None = None) -> dict[str, Values]:
+    """One set of plain inputs for a file: sizes 2 and 3, three trips, conditions true, normal data."""
+    with judged(Path(path), format):
+        (batch,) = design(signature_of(to_hub(load(path, format))), 1, seed)
+    return batch
