@@ -15,6 +15,7 @@ from .bias import BIASED, bias_apart
 from .loops import number_loop
 from .maker import Evaluate, Maker
 from .numbering import Exhausted, Expansion, Numbering
+from .polynomials import Size
 from .rules import RULES, TYPES
 from .terms import INPUT, Table, Term, Typed, container_type
 
@@ -216,12 +217,17 @@ def _numbered(
 def _narrower(a: Graph, b: Graph, pairs: Mapping[str, str]) -> str:
     """Which input of B is declared so that it takes less than A's does, or something else; "" if there is none."""
     types_b = {value.name: value.type for value in b.inputs}
+    same: dict[str, int | str | tuple[str, int]] = {}  # symbol of B -> A's size there
     for value in a.inputs:
         first, second = value.type, types_b.get(pairs.get(value.name, ""))
         if not isinstance(first, TensorType) or not isinstance(second, TensorType):
             continue
         if first.dtype is not second.dtype:
             return f"input {value.name!r} is of {first} in one and of {second} in the other"
+        for axis, (old, new) in enumerate(zip(first.shape or (), second.shape or (), strict=False)):
+            size = old if isinstance(old, int | str) else (value.name, axis)
+            if isinstance(new, str) and same.setdefault(new, size) != size:
+                return f"B's inputs have one size {new!r} where A's may have several"
         if first.shape is None or second.shape is None:
             if second.shape is not None:
                 return f"input {value.name!r} is declared as {first} and as {second}"
@@ -235,10 +241,14 @@ def _narrower(a: Graph, b: Graph, pairs: Mapping[str, str]) -> str:
 
 
 def _inputs(m: Maker, a: Graph, b: Graph, pairs: Mapping[str, str]) -> tuple[list[Term], list[Term]]:
-    """A term for each input of A, and the same for B's inputs of the names that belong to them."""
+    """A term for each input of A, and the same for B's inputs of the names that belong to them.
+
+    Sizes that A declares with one symbol are one; see `_narrower` for those of B.
+    """
     types_b = {value.name: value.type for value in b.inputs}
     by_name: dict[str, Term] = {}
     terms_a: list[Term] = []
+    symbols: dict[str, Size] = {}
     for value in a.inputs:
         name = pairs.get(value.name)
         if name is None and value.data is not None:
@@ -246,6 +256,8 @@ def _inputs(m: Maker, a: Graph, b: Graph, pairs: Mapping[str, str]) -> tuple[lis
             continue
         type = value.type if name is None else merge(value.type, types_b.get(name))
         term = _input(m, f"{value.name}", type)
+        if isinstance(value.type, TensorType):
+            _share_sizes(term, value.type, symbols)
         terms_a.append(term)
         if name is not None:
             by_name[name] = term
@@ -266,3 +278,14 @@ def _input(m: Maker, name: str, type: Type | None) -> Term:
         sizes = None if type.shape is None else [size if isinstance(size, int) else None for size in type.shape]
         typed = Typed(type.dtype, sizes)
     return m.table.term(INPUT, (), (("name", name),), typed)
+
+
+def _share_sizes(term: Term, declared: TensorType, symbols: dict[str, Size]) -> None:
+    """Let sizes of inputs be one that are declared with one symbol."""
+    if term.shape is None or declared.shape is None or len(term.shape) != len(declared.shape):
+        return
+    pairs = zip(term.shape, declared.shape, strict=True)
+    term.shape = tuple(
+        symbols.setdefault(dim, size) if isinstance(dim, str) and not isinstance(size, int) else size
+        for size, dim in pairs
+    )
