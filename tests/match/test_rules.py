@@ -64,6 +64,10 @@ DIRECTED = {
         m3 = ReduceMax <keepdims = 0> (z)  o3 = Where (r3, l16, m3)
         s = Size (w)  zero = Constant <value_int = 0> ()  none = Equal (s, zero)  m4 = ReduceMax <keepdims = 1> (w)
         o4 = Where (none, l, m4)  o5 = Where (b, x, l) }""",
+    "nothing done": """(float[3,4] x, float16[n] y) => (float[3,4] o1, float16[n] o2, float[3,4] o3) {
+        z = Constant <value_ints = [0, 0, 0, 0]> ()  o1 = Pad <mode = "reflect"> (x, z)
+        c = Constant <value = float16 {0}> ()  o2 = Sub (y, c)
+        i = Constant <value_float = 0.1> ()  o3 = Sub (x, i) }""",
 }
 """Models that come to rules the others don't."""
 
