@@ -70,4 +70,17 @@ def guarded_extreme(m: Maker, one: Application) -> Term | None:
     return result if scalar_data(m, others[0]) == neutral == scalar_data(m, one.operand(1)) else None
 
 
+@rule("the number of bools that are true, which is never negative", "ReduceSum")
+def counted(m: Maker, one: Application) -> Term | None:
+    """The same term, of which that is known from then on."""
+    x = one.operand(0)
+    inner = x.operands[0] if x.op == "Cast" else None
+    if inner is None or inner.dtype is not DType.BOOL or x.dtype is not DType.INT64:
+        return None
+    count = m.plain(one.op, one.operands, one.attributes)
+    if count.shape == ():
+        m.table.bound(count, 0)
+    return count
+
+
 RULES = rules_of(globals())

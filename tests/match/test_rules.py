@@ -64,6 +64,9 @@ DIRECTED = {
         m3 = ReduceMax <keepdims = 0> (z)  o3 = Where (r3, l16, m3)
         s = Size (w)  zero = Constant <value_int = 0> ()  none = Equal (s, zero)  m4 = ReduceMax <keepdims = 1> (w)
         o4 = Where (none, l, m4)  o5 = Where (b, x, l) }""",
+    "counts": """(bool[m,n] c, float[n] x) => (int64 o1, float[n] o2) {
+        i = Cast <to = 7> (c)  s = ReduceSum <keepdims = 0> (i)  z = Constant <value_int = 0> ()  o1 = Min (s, z)
+        f = Constant <value_ints = [0]> ()  e = Shape (x)  l = Add (e, o1)  o2 = Slice (x, f, l) }""",
     "nothing done": """(float[3,4] x, float16[n] y) => (float[3,4] o1, float16[n] o2, float[3,4] o3) {
         z = Constant <value_ints = [0, 0, 0, 0]> ()  o1 = Pad <mode = "reflect"> (x, z)
         c = Constant <value = float16 {0}> ()  o2 = Sub (y, c)
