@@ -338,6 +338,8 @@ def _check_inputs(terms: list[Json], a: Graph, b: Graph, found: Json) -> None:
     pairs = match_names([value.name for value in a.inputs], [value.name for value in b.inputs]).pairs
     others = {value.name: (value, term) for value, term in zip(b.inputs, found["b"]["inputs"], strict=True)}
     met: set[int] = set()
+    places: dict[int, Any] = {}  # term of a size -> A's symbol for it, or where it stands
+    symbols: dict[str, Any] = {}  # of B's inputs -> the size there
     for value, index in zip(a.inputs, found["a"]["inputs"], strict=True):
         term = terms[index]
         if value.name not in pairs and value.data is not None:  # built in in B, with its default
@@ -355,7 +357,22 @@ def _check_inputs(terms: list[Json], a: Graph, b: Graph, found: Json) -> None:
         is_input = index == other and index not in met and term["op"] == "$input" and kinds == {term["dtype"]}
         if not is_input or not wide or _sizes(term["shape"]) != shapes[0]:
             raise Rejected(f"input {value.name!r} isn't one and the same in both")
+        for axis, size in enumerate(term["shape"] or ()):
+            declared, symbol = (one.tensor.shape and one.tensor.shape[axis] for one in (value, twin))
+            _check_size(terms, size, declared if isinstance(declared, str) else (index, axis), places)
+            if isinstance(symbol, str) and symbols.setdefault(symbol, size) != size:
+                raise Rejected(f"input {value.name!r} has a size in B that must be that of another one")
         met.add(index)
+
+
+def _check_size(terms: list[Json], size: Any, place: Any, places: dict[int, Any]) -> None:
+    """Refuse a size of an input that isn't open, or is that of another one for which A has no symbol in common."""
+    if isinstance(size, int):
+        return
+    ((factor, (atom,)),) = size
+    is_open = terms[atom]["op"] == "$size" and terms[terms[atom]["operands"][0]]["op"] == "$input"
+    if factor != 1 or not is_open or places.setdefault(atom, place) != place:
+        raise Rejected("sizes of inputs are taken to be one that may differ")
 
 
 def _sizes(shape: Sequence[Any] | None) -> list[int | None] | None:

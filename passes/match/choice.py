@@ -47,15 +47,19 @@ def branch_of_truth(m: Maker, one: Application) -> Term | None:
     return {(True, False): condition, (False, True): m.make("Not", condition)}.get(values)
 
 
-@rule("Where with one condition for all, of two of the same shape, is $if", "Where")
+@rule("Where with one condition for all, of two of which one has the shape of the result, is $if", "Where")
 def choice_of_whole(m: Maker, one: Application) -> Term | None:
     condition, yes, no = one.operand(0), one.operand(1), one.operand(2)
     if condition.shape is None or not all(size == 1 for size in condition.shape):
         return None
-    if yes.shape is None or yes.shape != no.shape or len(condition.shape) > len(yes.shape):
+    if yes.shape is None or no.shape is None:
+        return None
+    shape = m.broadcast([yes.shape, no.shape])
+    if shape is None or shape not in (yes.shape, no.shape) or len(condition.shape) > len(shape):
         return None
     scalar = m.make("Reshape", condition, m.table.listed(()), allowzero=1)
-    return m.make(IF, scalar, yes, no)
+    sizes = m.table.listed(shape)
+    return m.make(IF, scalar, m.make("Expand", yes, sizes), m.make("Expand", no, sizes))
 
 
 def types(m: Maker, one: Application) -> Typed | None:

@@ -16,6 +16,7 @@ _COMMUTATIVE = tuple(name for name, core in CORE.items() if "commutative" in cor
 _VARIADIC = ("And", "Or", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min")
 _ELEMENTWISE = tuple(name for name, core in CORE.items() if "elementwise" in core.properties)
 _BINARY = tuple(name for name in _ELEMENTWISE if name not in ("Where", "Cast", "BitCast"))
+_IEEE = (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16)
 
 
 def scalar_data(m: Maker, x: Term) -> Any:
@@ -117,6 +118,15 @@ def neutral(m: Maker, one: Application) -> Term | None:
     return None
 
 
+@rule("x - c = x + -c of floats, where c is a constant", "Sub")
+def subtracted_constant(m: Maker, one: Application) -> Term | None:
+    x, constant = one.operand(0), one.operand(1)
+    data = m.data(constant)
+    if data is None or x.dtype not in _IEEE or m.data(x) is not None:
+        return None
+    return m.make("Add", x, m.make("Neg", constant))
+
+
 @rule("x * -1 = -x, 0 - x isn't", "Mul", "Div")
 def negated(m: Maker, one: Application) -> Term | None:
     left, right = one.operand(0), one.operand(1)
@@ -134,7 +144,7 @@ def negated(m: Maker, one: Application) -> Term | None:
 @rule("x / c = x * (1/c) where c is a power of two whose inverse is exact", "Div")
 def division_by_power(m: Maker, one: Application) -> Term | None:
     x, by = one.operand(0), one.operand(1)
-    if x.dtype not in (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16):
+    if x.dtype not in _IEEE:
         return None
     value = scalar_data(m, by)
     if value is None or not np.isfinite(value) or value == 0:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ..types import DType
-from .choice import IF
-from .elementwise import filled, result_shape, scalar_data
+from .elementwise import filled, result_shape
 from .maker import Application, Maker, rule, rules_of
 from .polynomials import Size, as_atom, multiplied_out, quotient, variable
 from .terms import CONSTANT, ELEMENT, FOLLOWED, INTEGERS, MOST_ELEMENTS, Term, Typed
@@ -265,32 +263,6 @@ def integer_reduction(m: Maker, one: Application) -> Term | None:
         grid = np.add.reduce(grid, axis) if one.op == "ReduceSum" else np.multiply.reduce(grid, axis)
     flat = list(grid.reshape(-1)) if isinstance(grid, np.ndarray) else [grid]
     return m.table.integers(x.dtype, np.shape(grid), flat)
-
-
-_NEUTRAL: dict[str, Callable[[DType], Any]] = {
-    "ReduceMax": lambda dtype: dtype.limits[0],
-    "ReduceMin": lambda dtype: dtype.limits[1],
-    "ReduceSum": lambda dtype: 0,
-    "ReduceProd": lambda dtype: 1,
-}
-
-
-@rule("a reduction of nothing gives its neutral element, which need not be chosen", IF)
-def guarded_reduction(m: Maker, one: Application) -> Term | None:
-    condition, nothing, reduced = one.operand(0), one.operand(1), one.operand(2)
-    x = reduced.operands[0] if reduced.op in _NEUTRAL else None
-    axes = m.table.elements(reduced.operands[1]) if x is not None and len(reduced.operands) > 1 else None
-    if condition.op != "Equal" or x is None or x.shape is None or axes is None or x.dtype is None:
-        return None
-    count: Size = 1
-    for axis in axes:
-        assert isinstance(axis, int)
-        count = count * x.shape[axis]
-    sides = [m.table.elements(operand) for operand in condition.operands]
-    value = scalar_data(m, nothing)
-    if value is None or sorted(sides, key=repr) != sorted([(count,), (0,)], key=repr):
-        return None
-    return reduced if value == _NEUTRAL[reduced.op](x.dtype) else None
 
 
 RULES = rules_of(globals())

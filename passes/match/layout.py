@@ -280,6 +280,15 @@ def expand_integers(m: Maker, one: Application) -> Term | None:
     return m.table.integers(x.dtype, shape, list(spread.reshape(-1)))
 
 
+# Pad ----------------------------------------------------------------------------------------------
+
+
+@rule("Pad by nothing = x", "Pad")
+def pad_nothing(m: Maker, one: Application) -> Term | None:
+    x, sizes = one.operand(0), m.table.elements(one.operand(1)) if len(one.operands) > 1 else None
+    return x if x.rank is not None and sizes is not None and all(size == 0 for size in sizes) else None
+
+
 def types(m: Maker, one: Application) -> Typed | None:
     """The type of a resolved form; None for others."""
     x = one.operands[0] if one.operands else None

@@ -329,7 +329,7 @@ def _rounds_once(application: Application) -> bool:
     if application.op == "Cast":
         to = application.attribute("to")
         return not (dtype.is_float and to.is_integer) and all(
-            one.bits >= 16 or one is DType.BOOL for one in (dtype, to)
+            one.bits >= (8 if one.is_integer else 16) or one is DType.BOOL for one in (dtype, to)
         )
     if application.op in _ROUNDED_ONCE and dtype.is_float:
         return dtype in (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..core import is_core
 from ..decompose.library import decomposition
@@ -15,6 +14,8 @@ from .bias import BIASED, bias_apart
 from .loops import number_loop
 from .maker import Evaluate, Maker
 from .numbering import Exhausted, Expansion, Numbering
+from .picking import Picking, Seen, Watched
+from .polynomials import Size
 from .rules import RULES, TYPES
 from .terms import INPUT, Table, Term, Typed, container_type
 
@@ -65,58 +66,20 @@ class Matching:
 
 
 @dataclass
-class _Seen:
-    """What was numbered of one graph: all terms, and each operator with its operands and results."""
-
-    terms: set[Term | None] = field(default_factory=lambda: {None})
-    nodes: set[tuple[Key, tuple[Term | None, ...], tuple[Term, ...]]] = field(default_factory=set[Any])
-
-    def parts(self, other: _Seen) -> set[Key]:
-        """The operators whose operands the other graph has, too, but not their results."""
-        return {
-            op
-            for op, operands, results in self.nodes
-            if not other.terms.issuperset(results) and other.terms.issuperset(operands)
-        }
-
-    def of(self, op: Key) -> set[Any]:
-        """Operands and results of all applications of an operator."""
-        return {one[1:] for one in self.nodes if one[0] == op}
-
-    def lacks(self, other: _Seen) -> set[Key]:
-        """The operators with results that the other graph hasn't."""
-        return {op for op, _, results in self.nodes if not other.terms.issuperset(results)}
-
-
-@dataclass
-class _Watched(Numbering):
-    """Numbering that notes which terms stand for which operators, bodies included."""
-
-    seen: _Seen = field(default_factory=_Seen)
-
-    def node(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
-        terms = super().node(node, operands)
-        self.seen.terms.update(operands, terms)
-        if not node.regions:
-            self.seen.nodes.add((node.op, operands, tuple(terms)))
-        return terms
-
-
-@dataclass
 class _Means:
     """What a try may make use of.
 
     Attributes:
         expanded: operators that are replaced by what they are made of.
-        lowered: operators of A that are replaced by what a converter makes of them.
+        lowered: operators of A that are replaced by what a converter makes of them; those of B that are the same, too.
         unroll: see `Numbering`.
-        one_sided: operators of B stay as they are; else those that are the same as one of A that was replaced are, too.
+        picks: operators of A are replaced one by one where that leads to what B has, those of `lowered` otherwise, too.
     """
 
     expanded: set[Key]
     lowered: set[Key]
     unroll: int = 0
-    one_sided: bool = False
+    picks: bool = False
 
 
 def match(
@@ -170,8 +133,8 @@ def _tries(lowering: bool) -> Iterator[tuple[_Means, bool]]:
         yield _Means(set(), lowered), False
         yield _Means(set(), lowered, _UNROLL), False
         lowered = set[Key]()
-        yield _Means(set(), lowered, one_sided=True), True
-        yield _Means(set(), lowered, one_sided=True), False
+        yield _Means(set(), lowered, picks=True), True
+        yield _Means(set(), lowered, picks=True), False
 
 
 def _numbered(
@@ -185,19 +148,31 @@ def _numbered(
 ) -> tuple[Matching, tuple[set[Key], set[Key]]]:
     """A try, and the operators at which the graphs part; all whose results one of them lacks."""
 
+    def replaced(node: Node) -> Graph | None:
+        if node.op in BIASED:
+            return bias_apart(node)
+        return None if is_core(node.op) else decomposition(node, [])
+
     def expansion(node: Node) -> Graph | None:
-        if node.op not in means.expanded:
-            return None
-        return bias_apart(node) if node.op in BIASED else decomposition(node, [])
+        return replaced(node) if node.op in means.expanded else None
 
     def lowered(node: Node) -> Graph | None:
         return lowering(node) if lowering is not None and node.op in means.lowered else None
 
-    numbering = _Watched(m, number_loop, expansion, lowered, means.unroll)
-    terms_a = numbering.graph(a, given[0])
-    seen_a, numbering.seen = numbering.seen, _Seen()
-    numbering.lower_no_more(means.one_sided)
-    terms_b = numbering.graph(b, given[1])
+    if means.picks:
+        theirs = {node for _, node in b.walk()}
+        numbering = Picking(m, number_loop, replaced, lowering or _nothing, means.unroll, theirs=theirs)
+        numbering.lowered, numbering.expanded = means.lowered, means.expanded
+        terms_b = numbering.graph(b, given[1])
+        terms_a = numbering.graph(a, given[0])
+        seen_a, seen_b = numbering.seen, numbering.have
+    else:
+        numbering = Watched(m, number_loop, expansion, lowered, means.unroll)
+        terms_a = numbering.graph(a, given[0])
+        seen_a, numbering.seen = numbering.seen, Seen()
+        numbering.lower_no_more()
+        terms_b = numbering.graph(b, given[1])
+        seen_b = numbering.seen
     results_a = {value.name: terms_a[value] for value in a.outputs}
     results_b = {value.name: terms_b[value] for value in b.outputs}
     pairs = {name: (results_a.get(name), results_b.get(outputs.get(name, ""))) for name in results_a}
@@ -206,22 +181,31 @@ def _numbered(
     found = Matching(proved, pairs, (terms_a, terms_b), m.table, set(means.expanded), graphs=(a, b))
     found.bodies = numbering.bodies
     found.numbering = numbering
-    rounds = {op for op in means.expanded if seen_a.of(op) != numbering.seen.of(op)}
-    found.lemmas = [lemma for (lowered, _), lemma in numbering.lemmas.items() if lowered or lemma[0].op in rounds]
+    rounds = {op for op in means.expanded if seen_a.of(op) != seen_b.of(op)}
+    found.lemmas = [lemma for key, lemma in numbering.lemmas.items() if key[0] or means.picks or lemma[0].op in rounds]
     found.why = "" if bad is None else f"operands of {bad} contradict each other"
-    seen_b = numbering.seen
     return found, (seen_a.parts(seen_b) | seen_b.parts(seen_a), seen_a.lacks(seen_b) | seen_b.lacks(seen_a))
+
+
+def _nothing(node: Node) -> Graph | None:
+    """What stands for an operator of which a converter writes nothing else."""
+    return None
 
 
 def _narrower(a: Graph, b: Graph, pairs: Mapping[str, str]) -> str:
     """Which input of B is declared so that it takes less than A's does, or something else; "" if there is none."""
     types_b = {value.name: value.type for value in b.inputs}
+    same: dict[str, int | str | tuple[str, int]] = {}  # symbol of B -> A's size there
     for value in a.inputs:
         first, second = value.type, types_b.get(pairs.get(value.name, ""))
         if not isinstance(first, TensorType) or not isinstance(second, TensorType):
             continue
         if first.dtype is not second.dtype:
             return f"input {value.name!r} is of {first} in one and of {second} in the other"
+        for axis, (old, new) in enumerate(zip(first.shape or (), second.shape or (), strict=False)):
+            size = old if isinstance(old, int | str) else (value.name, axis)
+            if isinstance(new, str) and same.setdefault(new, size) != size:
+                return f"B's inputs have one size {new!r} where A's may have several"
         if first.shape is None or second.shape is None:
             if second.shape is not None:
                 return f"input {value.name!r} is declared as {first} and as {second}"
@@ -235,10 +219,14 @@ def _narrower(a: Graph, b: Graph, pairs: Mapping[str, str]) -> str:
 
 
 def _inputs(m: Maker, a: Graph, b: Graph, pairs: Mapping[str, str]) -> tuple[list[Term], list[Term]]:
-    """A term for each input of A, and the same for B's inputs of the names that belong to them."""
+    """A term for each input of A, and the same for B's inputs of the names that belong to them.
+
+    Sizes that A declares with one symbol are one; see `_narrower` for those of B.
+    """
     types_b = {value.name: value.type for value in b.inputs}
     by_name: dict[str, Term] = {}
     terms_a: list[Term] = []
+    symbols: dict[str, Size] = {}
     for value in a.inputs:
         name = pairs.get(value.name)
         if name is None and value.data is not None:
@@ -246,6 +234,8 @@ def _inputs(m: Maker, a: Graph, b: Graph, pairs: Mapping[str, str]) -> tuple[lis
             continue
         type = value.type if name is None else merge(value.type, types_b.get(name))
         term = _input(m, f"{value.name}", type)
+        if isinstance(value.type, TensorType):
+            _share_sizes(term, value.type, symbols)
         terms_a.append(term)
         if name is not None:
             by_name[name] = term
@@ -266,3 +256,14 @@ def _input(m: Maker, name: str, type: Type | None) -> Term:
         sizes = None if type.shape is None else [size if isinstance(size, int) else None for size in type.shape]
         typed = Typed(type.dtype, sizes)
     return m.table.term(INPUT, (), (("name", name),), typed)
+
+
+def _share_sizes(term: Term, declared: TensorType, symbols: dict[str, Size]) -> None:
+    """Let sizes of inputs be one that are declared with one symbol."""
+    if term.shape is None or declared.shape is None or len(term.shape) != len(declared.shape):
+        return
+    pairs = zip(term.shape, declared.shape, strict=True)
+    term.shape = tuple(
+        symbols.setdefault(dim, size) if isinstance(dim, str) and not isinstance(size, int) else size
+        for size, dim in pairs
+    )

@@ -11,7 +11,7 @@ from ..errors import BackedgeError
 from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
 from ..schema_check import problem
-from ..types import DType
+from ..types import DType, TensorType, Type
 from .choice import IF
 from .maker import Maker
 from .reading import attributes_of
@@ -106,21 +106,22 @@ class Numbering:
         if node.op in DRAWING or _draws(node, operands, self.m):
             return self.unlike_all(node)
         try:
-            made = self._expand(node, operands)
-            return read(self.m, node, operands) if made is None else made
+            return self.of(node, operands)
         except Contradiction:
             self.contradicted = node
             return self.unlike_all(node)
 
-    def lower_no_more(self, at_all: bool) -> None:
-        """Take no further operators for what a converter writes for them, as the other graph has that already.
+    def of(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
+        """The terms of the outputs of a node without regions: of what stands for it, else of itself."""
+        for lowered in (True, False):
+            made = self.replaced(node, operands, lowered)
+            if made is not None:
+                return made
+        return read(self.m, node, operands)
 
-        Args:
-            at_all: not those either that were so far.
-        """
+    def lower_no_more(self) -> None:
+        """Take no further operators for what a converter writes for them, as the other graph has that already."""
         self.lowering = lambda node: None
-        if at_all:
-            self._expanded = {key: found for key, found in self._expanded.items() if not key[0]}
 
     def unlike_all(self, node: Node) -> list[Term]:
         """Terms that are equal to no others: of what draws, or isn't followed."""
@@ -147,44 +148,55 @@ class Numbering:
             branches.append([terms[value] for value in graph.outputs])
         return [self.m.make(IF, condition, yes, no) for yes, no in zip(*branches, strict=True)]
 
-    def _expand(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term] | None:
-        """The terms of what stands for an operator; None where it stands for itself."""
-        for lowered, way in ((True, self.lowering), (False, self.expansion)):
-            if lowered and self._lowered:
-                continue
-            key = (lowered, self._signature(node, operands))
-            if key not in self._expanded:
-                self._expanded[key] = self._expansion(node, operands, way)
-            twin, graph = self._expanded[key]
-            if graph is None:
-                continue
-            if lowered or not is_exact(graph):
-                self.lemmas[key] = (twin, graph)
-            before, self._lowered = self._lowered, self._lowered or lowered
-            terms = self.graph(graph, [term for term in operands if term is not None])
-            self._lowered = before
-            results = iter([terms[value] for value in graph.outputs])
-            unlike = self.unlike_all(node)
-            pairs = zip(node.outputs, unlike, strict=True)
-            return [next(results, other) if value.name else other for value, other in pairs]
-        return None
+    def replaced(
+        self, node: Node, operands: tuple[Term | None, ...], lowered: bool, open_sizes: bool = False
+    ) -> list[Term] | None:
+        """The terms of what stands for an operator; None where nothing does.
 
-    def _signature(self, node: Node, operands: tuple[Term | None, ...]) -> Any:
+        Args:
+            lowered: of what a converter writes for it, else of its definition.
+            open_sizes: of what would stand for it if nothing were known of the sizes that aren't constants.
+        """
+        if lowered and self._lowered:
+            return None
+        types = tuple(None if term is None else self.m.type_of(term) for term in operands)
+        if open_sizes:
+            known, types = types, tuple(map(_opened, types))
+            if types == known:
+                return None
+        key = (lowered, self._signature(node, operands, types))
+        if key not in self._expanded:
+            self._expanded[key] = self._expansion(node, operands, types, self.lowering if lowered else self.expansion)
+        twin, graph = self._expanded[key]
+        if graph is None:
+            return None
+        if lowered or not is_exact(graph):
+            self.lemmas[key] = (twin, graph)
+        before, self._lowered = self._lowered, self._lowered or lowered
+        terms = self.graph(graph, [term for term in operands if term is not None])
+        self._lowered = before
+        results = iter([terms[value] for value in graph.outputs])
+        unlike = self.unlike_all(node)
+        pairs = zip(node.outputs, unlike, strict=True)
+        return [next(results, other) if value.name else other for value, other in pairs]
+
+    def _signature(self, node: Node, operands: tuple[Term | None, ...], types: tuple[Type | None, ...]) -> Any:
         """All that what stands for an operator depends on."""
         m = self.m
-        types = tuple(None if term is None else m.type_of(term) for term in operands)
         constants = tuple(term if term is not None and m.data(term) is not None else None for term in operands)
         wanted = tuple(bool(value.name) for value in node.outputs)
         return node.op, node.version, attributes_of(node), types, constants, wanted
 
-    def _expansion(self, node: Node, operands: tuple[Term | None, ...], way: Expansion) -> tuple[Node, Graph | None]:
+    def _expansion(
+        self, node: Node, operands: tuple[Term | None, ...], types: tuple[Type | None, ...], way: Expansion
+    ) -> tuple[Node, Graph | None]:
         twin = Node(node.domain, node.op_type, node.version, node.name)
         twin.attributes = node.attributes
-        for index, term in enumerate(operands):
+        for index, (term, kind) in enumerate(zip(operands, types, strict=True)):
             if term is None:
                 twin.inputs.append(None)
             else:
-                twin.inputs.append(Value(f"x{index}", self.m.type_of(term), data=self.m.data(term)))
+                twin.inputs.append(Value(f"x{index}", kind, data=self.m.data(term)))
         twin.outputs = [
             Value(value.name and f"y{index}", None, twin, index) for index, value in enumerate(node.outputs)
         ]
@@ -196,6 +208,13 @@ class Numbering:
             return twin, way(twin)
         except (BackedgeError, AssertionError, LookupError, TypeError, ValueError):  # or operands that no model has
             return twin, None
+
+
+def _opened(kind: Type | None) -> Type | None:
+    """A type in which no size has a name, that others could have, too."""
+    if not isinstance(kind, TensorType) or kind.shape is None:
+        return kind
+    return TensorType(kind.dtype, tuple(size if isinstance(size, int) else None for size in kind.shape))
 
 
 def is_exact(graph: Graph) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from . import choice, elementwise, integers, layout, slicing
+from . import choice, elementwise, integers, layout, reductions, slicing
 from .maker import Application, Maker, Rule
 from .terms import Typed
 
-_MODULES = (layout, slicing, integers, elementwise, choice)
+_MODULES = (layout, slicing, integers, reductions, elementwise, choice)
 
 RULES: Mapping[str, Sequence[Rule]] = {
     operator: [one for module in _MODULES for one in module.RULES.get(operator, ())]

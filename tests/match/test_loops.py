@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from backedge.convert.check import Rejected, check
 from backedge.convert.files import load, to_hub
 from backedge.convert.proof import matched
 from backedge.passes.graph import Graph
+from backedge.passes.match.certificate import certificate
 from backedge.runtime.executor import Executor
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
@@ -185,6 +188,23 @@ def test_what_a_file_takes(tmp_path: Path, unused: int) -> None:
     texts = ["(float[n] x) => (float[n] y) { y = Abs (x) }", "(float[2] x) => (float[2] y) { y = Abs (x) }"]
     a, b = graphs(tmp_path, (texts[unused], texts[1 - unused]))
     assert matched(a, b).proved is bool(unused)
+
+
+def test_sizes_of_one_name(tmp_path: Path) -> None:
+    """Sizes that A's inputs have in common are one; B's inputs have no more in common than A's."""
+    text = "(float[{}] x, float[{}] y) => (int64[1] n) {{ n = Shape ({}) }}"
+    kinds = {key: [text.format(*key, of) for of in "xy"] for key in ("nn", "nm", "n?")}
+    found = {key: graphs(tmp_path, (one[0], one[1])) for key, one in kinds.items()}
+    assert matched(*found["nn"]).proved and not matched(*found["nm"]).proved
+    (shared, other), (apart, _), (_, unnamed) = found["nn"], found["nm"], found["n?"]
+    assert matched(shared, unnamed).proved and not matched(unnamed, shared).proved
+    assert matched(shared, apart).proved and "one size 'n'" in matched(apart, shared).why
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(certificate(matched(shared, other))))
+    assert list(check(path, shared, other)) == ["n"]
+    for one, two in ((apart, other), (apart, shared), (unnamed, unnamed)):
+        with pytest.raises(Rejected):
+            list(check(path, one, two))
 
 
 def test_bits_as_another_type(tmp_path: Path) -> None:

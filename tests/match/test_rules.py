@@ -52,6 +52,25 @@ DIRECTED = {
         i = Constant <value_int = 1> ()  o2 = Gather (o1, i)  d = Expand (y, a)  o3 = Transpose (d)
         six = Constant <value_ints = [6]> ()  o4 = Reshape (d, six)  e = Constant <value = float[2,1] {3, 3}> ()
         o5 = Expand (e, a) }""",
+    "extremes": """(float[3,4] x, float[n,4] y, float16[3] z, float[m,4] w, bool b) =>
+        (float[3] o1, float[n,1] o2, float16 o3, float[1,1] o4, float[3,4] o5) {
+        k = Constant <value_ints = [1]> ()
+        l = Constant <value = float {-inf}> ()  h = Constant <value = float {inf}> ()
+        e1 = Equal (x, l)  a1 = Cast <to = 9> (e1)  r1 = ReduceMin <keepdims = 0> (a1, k)
+        m1 = ReduceMax <keepdims = 0> (x, k)  o1 = Where (r1, l, m1)
+        e2 = Equal (h, y)  r2 = ReduceMin <keepdims = 1> (e2, k)  m2 = ReduceMin <keepdims = 1> (y, k)
+        o2 = Where (r2, h, m2)
+        l16 = CastLike (l, z)  e3 = Equal (z, l16)  r3 = ReduceMin <keepdims = 0> (e3)
+        m3 = ReduceMax <keepdims = 0> (z)  o3 = Where (r3, l16, m3)
+        s = Size (w)  zero = Constant <value_int = 0> ()  none = Equal (s, zero)  m4 = ReduceMax <keepdims = 1> (w)
+        o4 = Where (none, l, m4)  o5 = Where (b, x, l) }""",
+    "counts": """(bool[m,n] c, float[n] x) => (int64 o1, float[n] o2) {
+        i = Cast <to = 7> (c)  s = ReduceSum <keepdims = 0> (i)  z = Constant <value_int = 0> ()  o1 = Min (s, z)
+        f = Constant <value_ints = [0]> ()  e = Shape (x)  l = Add (e, o1)  o2 = Slice (x, f, l) }""",
+    "nothing done": """(float[3,4] x, float16[n] y) => (float[3,4] o1, float16[n] o2, float[3,4] o3) {
+        z = Constant <value_ints = [0, 0, 0, 0]> ()  o1 = Pad <mode = "reflect"> (x, z)
+        c = Constant <value = float16 {0}> ()  o2 = Sub (y, c)
+        i = Constant <value_float = 0.1> ()  o3 = Sub (x, i) }""",
 }
 """Models that come to rules the others don't."""
 
