@@ -196,7 +196,7 @@ def _numbered(
     numbering = _Watched(m, number_loop, expansion, lowered, means.unroll)
     terms_a = numbering.graph(a, given[0])
     seen_a, numbering.seen = numbering.seen, _Seen()
-    numbering.lower_no_more(means.one_sided)
+    numbering.go_to_other(means.one_sided)
     terms_b = numbering.graph(b, given[1])
     results_a = {value.name: terms_a[value] for value in a.outputs}
     results_b = {value.name: terms_b[value] for value in b.outputs}

@@ -11,7 +11,8 @@ from ..errors import BackedgeError
 from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
 from ..schema_check import problem
-from ..types import DType
+from ..structure.containers import map_as_loop
+from ..types import DType, SequenceType
 from .choice import IF
 from .maker import Maker
 from .reading import attributes_of
@@ -42,6 +43,8 @@ class Numbering:
         loops: how each loop was numbered on which operands, a `groups.Member`, or the bodies of passes written out.
         bodies: terms of the values in bodies of outermost loops, in terms of the group's variables.
         depth: bodies around the one that is being numbered.
+        side: which graph is numbered, 0 or 1. Bodies of the first one's loops are numbered again along with the second.
+        one_sided: see `go_to_other`.
         contradicted: a node whose operands don't go together; what stands in a graph with one isn't known.
     """
 
@@ -57,9 +60,15 @@ class Numbering:
     loops: dict[tuple[Node, tuple[Term | None, ...]], Any] = field(default_factory=dict[Any, Any])
     bodies: dict[Node, dict[Value, Term]] = field(default_factory=dict[Node, "dict[Value, Term]"])
     depth: int = 0
+    side: int = 0
+    one_sided: bool = False
     _lowered: bool = False
     _expanded: dict[Any, tuple[Node, Graph | None]] = field(default_factory=dict[Any, "tuple[Node, Graph | None]"])
     _regions: dict[Any, list[Term]] = field(default_factory=dict[Any, list[Term]])
+    _maps: dict[Any, Graph] = field(default_factory=dict[Any, Graph])
+
+    def __post_init__(self) -> None:
+        self.turn_to(0)
 
     def graph(self, graph: Graph, inputs: Sequence[Term | None]) -> dict[Value, Term]:
         """The terms of the values of a graph whose inputs are these; those of its regions aren't listed.
@@ -112,15 +121,19 @@ class Numbering:
             self.contradicted = node
             return self.unlike_all(node)
 
-    def lower_no_more(self, at_all: bool) -> None:
-        """Take no further operators for what a converter writes for them, as the other graph has that already.
+    def go_to_other(self, one_sided: bool) -> None:
+        """Number the other graph now: no further operators of it are taken for what a converter writes for them.
 
         Args:
-            at_all: not those either that were so far.
+            one_sided: not those either that were taken so far.
         """
-        self.lowering = lambda node: None
-        if at_all:
-            self._expanded = {key: found for key, found in self._expanded.items() if not key[0]}
+        self.turn_to(1)
+        self.one_sided = one_sided
+
+    def turn_to(self, side: int) -> int:
+        """Number this graph now; which one it was before."""
+        before, self.side, self.m.is_strict = self.side, side, bool(side)
+        return before
 
     def unlike_all(self, node: Node) -> list[Term]:
         """Terms that are equal to no others: of what draws, or isn't followed."""
@@ -135,7 +148,24 @@ class Numbering:
             return self.loop(self, node, operands)
         if is_if(node):
             return self._if(node, operands)
+        if node.op == ("", "SequenceMap"):
+            return self._map(node, operands)
         return self.unlike_all(node)
+
+    def _map(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
+        """What the loop gives that a SequenceMap is."""
+        known = [term for term in operands if term is not None]
+        if not all(isinstance(term.container, SequenceType) or term.dtype is not None for term in known):
+            return self.unlike_all(node)
+        types = tuple(None if term is None else self.m.type_of(term) for term in operands)
+        if (node, types) not in self._maps:
+            try:
+                self._maps[node, types] = map_as_loop(node, types)
+            except BackedgeError:  # types that aren't known well enough
+                return self.unlike_all(node)
+        graph = self._maps[node, types]
+        terms = self.graph(graph, known)
+        return [terms[value] for value in graph.outputs]
 
     def _if(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
         condition, captured = operands[0], operands[1:]
@@ -150,10 +180,12 @@ class Numbering:
     def _expand(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term] | None:
         """The terms of what stands for an operator; None where it stands for itself."""
         for lowered, way in ((True, self.lowering), (False, self.expansion)):
-            if lowered and self._lowered:
+            if lowered and (self._lowered or (self.side and self.one_sided)):
                 continue
             key = (lowered, self._signature(node, operands))
             if key not in self._expanded:
+                if lowered and self.side:
+                    continue
                 self._expanded[key] = self._expansion(node, operands, way)
             twin, graph = self._expanded[key]
             if graph is None:
