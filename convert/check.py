@@ -234,11 +234,12 @@ class Checker:
             operand = operands[index] if index >= 0 else None
             if at is not None:
                 known = group["classes"][at]
-                self._same(node, operand, known["initial"])
-                if inside != known["variable"] or self.terms[inside]["op"] != "$variable":
+                variable = known["variable"]
+                if self.terms[variable]["op"] != "$variable" or not self._is_made_of(inside, variable):
                     raise Rejected(f"{node}: its body sees another class")
+                self._same_of(node, operand, inside, known, "initial")
                 for term in (known["initial"], known["next"]):
-                    self._holds(node, lambda world, s=inside, t=term: self._kept(world, s, t), inside)
+                    self._holds(node, lambda world, s=variable, t=term: self._kept(world, s, t), variable)
             elif isinstance(entry.slot, Captured):
                 self._same(node, operand, inside)
             elif isinstance(entry.slot, Carried):  # before the first pass; how it goes on is looked at below
@@ -261,17 +262,64 @@ class Checker:
                 self._collected(entry, one["group"], group, became, result)
             elif classes[entry.indices] is not None:
                 at = classes[entry.indices]
-                self._same(node, became, group["classes"][at]["next"])
+                known, inside = group["classes"][at], given[entry.indices.body_input]
+                self._same_of(node, became, inside, known, "next")
                 last = self.terms[result]
-                if last["op"] != "$final" or last["attributes"] != {"class": at, "group": int(one["group"])}:
-                    raise Rejected(f"{node}: its result isn't the last value of its class")
-                for term in (group["classes"][at]["initial"], group["classes"][at]["next"]):
-                    self._holds(node, lambda world, r=result, t=term: self._kept(world, r, t), result)
+                if last["op"] == "$final":
+                    is_own = last["attributes"] == {"class": at, "group": int(one["group"])}
+                    if not is_own or inside != known["variable"]:
+                        raise Rejected(f"{node}: its result isn't the last value of its class")
+                    for term in (known["initial"], known["next"]):
+                        self._holds(node, lambda world, r=result, t=term: self._kept(world, r, t), result)
+                else:
+                    runs = lambda world, s=inside, r=result: self._run(world, one["group"], s, r)  # noqa: E731
+                    self._holds(node, runs, _TRUE)
+                    self._holds(node, runs, _TRUE, worlds=self.worlds)
             else:
                 inside = given[entry.indices.body_input]
                 after = lambda world, s=inside: world.at(turn, int(world.value(turn)) + 1).value(s)  # noqa: E731
                 self._holds(node, after, became)
                 self._holds(node, lambda world, s=inside: world.at(turn, world.size(group["passes"])).value(s), result)
+
+    def _is_made_of(self, index: int, variable: int) -> bool:
+        """Whether a term is computed from a variable and constants alone."""
+        term = self.terms[index]
+        if index == variable or _is_known(term):
+            return True
+        operands = [one for one in term["operands"] if one is not None]
+        return (
+            not term["op"].startswith("$")
+            and bool(operands)
+            and all(self._is_made_of(one, variable) for one in operands)
+        )
+
+    def _same_of(self, node: Node, value: Any, inside: int, known: Json, which: str) -> None:
+        """Whether a value is what a body sees of a class, made of the class's `which`."""
+        if inside == known["variable"]:
+            self._same(node, value, known[which])
+            return
+        made = lambda w: w.where({known["variable"]: w.value(known[which])}).value(inside)  # noqa: E731
+        self._holds(node, made, value)
+        self._holds(node, made, value, worlds=self.worlds)
+
+    def _run(self, world: World, name: str, inside: int, result: int) -> Any:
+        """Whether a result is what all passes make of what a body sees, run one by one from the classes' initial
+        values, where stacks hold what these passes give, and last values are theirs."""
+        group = self.groups[name]
+        count = world.size(group["passes"])
+        classes = [(at, one) for at, one in enumerate(group["classes"]) if one is not None]
+        values = {one["variable"]: world.value(one["initial"]) for _, one in classes}
+        own = [(at, term) for at, term in enumerate(self.terms) if term["attributes"].get("group") == int(name)]
+        stacks: dict[int, list[Any]] = {at: [] for at, term in own if term["op"] == "$stack"}
+        for number in range(count):
+            inner = world.where({**values, group["iteration"]: np.int64(number)})
+            for at, parts in stacks.items():
+                parts.append(inner.value(self.terms[at]["element"]))
+            values = {one["variable"]: inner.value(one["next"]) for _, one in classes}
+        fixed = {at: np.stack(parts) for at, parts in stacks.items() if parts}
+        last = {at: values[one["variable"]] for at, one in classes}
+        fixed |= {at: last[term["attributes"]["class"]] for at, term in own if term["op"] == "$final"}
+        return equal(world.where(values).value(inside), world.where(fixed).value(result))
 
     def _kept(self, world: World, leaf: int, term: Any, before: Sequence[Any] = ()) -> Any:
         """The value of a leaf, if a term has the type that is drawn for it, sizes aside that are the leaf's own.

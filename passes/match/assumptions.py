@@ -18,6 +18,7 @@ from .runs import (
     seen_value,
 )
 from .terms import Term
+from .wraps import wrap_of
 
 _ROUNDS = 64
 
@@ -32,11 +33,17 @@ def settle(numbering: Numbering, run: Run) -> None:
             for one in run.assumed
         ]
         before = numbering.contradicted
-        body = number_body(numbering, run, variable(iteration), seen)
+        body = number_body(numbering, run, variable(iteration), seen, is_tried=True)
         numbering.contradicted = before  # what is assumed may be what is wrong
         changed = False
-        for one, became in zip(run.assumed, body.next, strict=True):
-            changed |= _weakened(numbering, one, became, iteration)
+        for at, (one, became) in enumerate(zip(run.assumed, body.next, strict=True)):
+            if at in body.refuted:
+                first = one.whole(numbering.m, one.initial)
+                one.wrap, one.is_bare = None, True
+                one.begin(first)
+                changed = True
+            else:
+                changed |= _weakened(numbering, one, became, iteration)
         varying = [(one, became) for one, became in zip(run.assumed, body.next, strict=True) if one.varies]
         if not changed:
             changed = split([(one, (one.initial, one.kept, became)) for one, became in varying])
@@ -57,6 +64,11 @@ def _weakened(numbering: Numbering, one: Assumed, became: Term, iteration: Term)
         if became is advanced(m, one, variable(iteration) + 1):
             return False
         one.step = _step(m, one, became, iteration) if one.is_kept else None
+        if one.step is None and one.wrap is None and not one.is_bare:
+            found = wrap_of(m, one.initial, became, next(iter(iteration.open)))
+            if found is not None:
+                one.wrap = found[0]
+                one.begin(found[1])
         return True
     if one.kept is None:
         return False

@@ -31,7 +31,8 @@ from .groups import Class, Group, Member
 from .matching import Matching
 from .numbering import Numbering
 from .polynomials import Size
-from .results import FINAL, STACK
+from .results import FINAL
+from .stacks import STACK
 from .terms import CONSTANT, INPUT, INTEGERS, PASS, PASSES, VARIABLE, Term
 
 Json = dict[str, Any]

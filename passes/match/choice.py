@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..types import DType
 from .maker import Application, Maker, rule, rules_of
+from .polynomials import Size, as_atom
 from .terms import Term, Typed
 
 IF = "$if"
@@ -63,12 +64,25 @@ def choice_of_whole(m: Maker, one: Application) -> Term | None:
 
 
 def types(m: Maker, one: Application) -> Typed | None:
-    """The type of `$if`, sizes that differ left open."""
-    yes, no = one.operand(1), one.operand(2)
+    """The type of `$if`; sizes that differ are choices, too."""
+    condition, yes, no = one.operand(0), one.operand(1), one.operand(2)
+    if yes.container is not None:
+        return Typed(None, None, yes.container if yes.container == no.container else None)
     dtype = yes.dtype if yes.dtype is no.dtype else None
     if yes.shape is None or no.shape is None or len(yes.shape) != len(no.shape):
         return Typed(dtype, None)
-    return Typed(dtype, tuple(a if a == b else None for a, b in zip(yes.shape, no.shape, strict=True)))
+    return Typed(dtype, tuple(_size(m, condition, a, b) for a, b in zip(yes.shape, no.shape, strict=True)))
+
+
+def _size(m: Maker, condition: Term, yes: Size, no: Size) -> Size:
+    """The size that a branch has."""
+    if yes == no:
+        return yes
+    (size,) = m.table.elements(m.make(IF, condition, m.table.scalar(yes), m.table.scalar(no))) or (0,)
+    atom = as_atom(size)
+    if atom is not None:
+        m.table.bound(atom, 0)
+    return size
 
 
 RULES = rules_of(globals())

@@ -70,6 +70,32 @@ def plain_operands(m: Maker, one: Application) -> Term | None:
     return m.apply(one.op, operands, one.attributes) if tuple(operands) != one.operands else None
 
 
+@rule(
+    "f(Reshape(x), Reshape(y)) = Reshape(f(x, y)), of a leading axis of size 1 that both only got there", *_ELEMENTWISE
+)
+def leading_axis(m: Maker, one: Application) -> Term | None:
+    """Left to `plain_operands`, it would depend on the operands which of them keeps the axis."""
+    shape = result_shape(m, one)
+    if not shape or shape[0] != 1 or len(one.operands) < 2:
+        return None
+    operands = [_without_axis(m, x, len(shape)) for x in one.operands if x is not None]
+    found = [x for x in operands if x is not None]
+    if len(found) < len(one.operands):
+        return None
+    return m.make("Reshape", m.apply(one.op, found, one.attributes), m.table.listed(shape), allowzero=1)
+
+
+def _without_axis(m: Maker, x: Term, rank: int) -> Term | None:
+    """An operand before it got the leading axis that gives it a rank, None where it has that of itself."""
+    if x.shape is None or len(x.shape) < rank:
+        return None if x.shape is None else x
+    inner = x.operands[0] if x.op == "Reshape" else None
+    is_new = inner is not None and inner.shape is not None and len(inner.shape) < rank
+    if x.shape[0] == 1 and (is_new or m.data(x) is not None):
+        return m.make("Reshape", x, m.table.listed(x.shape[1:]), allowzero=1)
+    return None
+
+
 def simpler(m: Maker, x: Term) -> Term | None:
     """What an elementwise operator may take instead, where the other operands have the shape of its result."""
     if x.op == "Expand" and x.operands[0] is not None and x.operands[0].shape is not None:
@@ -238,13 +264,13 @@ def equal_to_truth(m: Maker, one: Application) -> Term | None:
     return None
 
 
-@rule("which of two is certain, or they are the same", "Where")
+@rule("which of two is certain, or they are the same: that one, in the shape of the result", "Where")
 def certain_choice(m: Maker, one: Application) -> Term | None:
     condition, x, y = one.operand(0), one.operand(1), one.operand(2)
     shape = result_shape(m, one)
     value = scalar_data(m, condition)
     chosen = x if x is y else None if value is None else x if bool(value) else y
-    return chosen if chosen is not None and _is_like(m, shape, chosen) else None
+    return None if chosen is None or shape is None else m.make("Expand", chosen, m.table.listed(shape))
 
 
 @rule("Where(not c, x, y) = Where(c, y, x)", "Where")

@@ -96,6 +96,8 @@ class Maker:
         rules: operator -> its rules, tried in order; the result of one is in normal form.
         types: operator -> what tells the type of a term in normal form, where ONNX's inference doesn't know it.
         evaluate: computes operators that are exact of constants.
+        is_strict: equalities must hold where the left side has no result, too, as of what is asked whether it may stand
+            for something else; where they were used before, that has none there either.
         applied: called with each application, the rule and its result (tests, statistics).
     """
 
@@ -104,6 +106,7 @@ class Maker:
     types: Mapping[str, Callable[[Maker, Application], Typed | None]]
     evaluate: Evaluate = lambda node: None
     applied: Callable[[Application, Rule, Term], None] | None = None
+    is_strict: bool = False
     _symbols: dict[Polynomial, str] = field(default_factory=dict[Polynomial, str])
     _sizes: dict[str, Polynomial] = field(default_factory=dict[str, Polynomial])
     _made: dict[Application, Term] = field(default_factory=dict[Application, Term])

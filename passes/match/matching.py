@@ -14,7 +14,7 @@ from .bias import BIASED, bias_apart
 from .loops import number_loop
 from .maker import Evaluate, Maker
 from .numbering import Exhausted, Expansion, Numbering
-from .picking import Picking, Seen, Watched
+from .picking import Picking, Watched
 from .polynomials import Size
 from .rules import RULES, TYPES
 from .terms import INPUT, Table, Term, Typed, container_type
@@ -160,19 +160,16 @@ def _numbered(
         return lowering(node) if lowering is not None and node.op in means.lowered else None
 
     if means.picks:
-        theirs = {node for _, node in b.walk()}
-        numbering = Picking(m, number_loop, replaced, lowering or _nothing, means.unroll, theirs=theirs)
+        numbering = Picking(m, number_loop, replaced, lowering or _nothing, means.unroll)
         numbering.lowered, numbering.expanded = means.lowered, means.expanded
-        terms_b = numbering.graph(b, given[1])
-        terms_a = numbering.graph(a, given[0])
-        seen_a, seen_b = numbering.seen, numbering.have
     else:
         numbering = Watched(m, number_loop, expansion, lowered, means.unroll)
-        terms_a = numbering.graph(a, given[0])
-        seen_a, numbering.seen = numbering.seen, Seen()
-        numbering.lower_no_more()
-        terms_b = numbering.graph(b, given[1])
-        seen_b = numbering.seen
+    terms: list[dict[Value, Term]] = [{}, {}]
+    for side in (1, 0) if means.picks else (0, 1):
+        numbering.turn_to(side)
+        terms[side] = numbering.graph((a, b)[side], given[side])
+    terms_a, terms_b = terms
+    seen_a, seen_b = numbering.seen
     results_a = {value.name: terms_a[value] for value in a.outputs}
     results_b = {value.name: terms_b[value] for value in b.outputs}
     pairs = {name: (results_a.get(name), results_b.get(outputs.get(name, ""))) for name in results_a}

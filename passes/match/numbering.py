@@ -11,7 +11,8 @@ from ..errors import BackedgeError
 from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
 from ..schema_check import problem
-from ..types import DType, TensorType, Type
+from ..structure.containers import map_as_loop
+from ..types import DType, SequenceType, TensorType, Type
 from .choice import IF
 from .maker import Maker
 from .reading import attributes_of
@@ -42,6 +43,9 @@ class Numbering:
         loops: how each loop was numbered on which operands, a `groups.Member`, or the bodies of passes written out.
         bodies: terms of the values in bodies of outermost loops, in terms of the group's variables.
         depth: bodies around the one that is being numbered.
+        side: which graph is numbered, 0 or 1. Bodies of one's loops are numbered again along with the other. Of the
+            second no operators are taken for what a converter writes for them, but those that are the same as the first
+            one's that were.
         contradicted: a node whose operands don't go together; what stands in a graph with one isn't known.
     """
 
@@ -57,9 +61,14 @@ class Numbering:
     loops: dict[tuple[Node, tuple[Term | None, ...]], Any] = field(default_factory=dict[Any, Any])
     bodies: dict[Node, dict[Value, Term]] = field(default_factory=dict[Node, "dict[Value, Term]"])
     depth: int = 0
+    side: int = 0
     _lowered: bool = False
     _expanded: dict[Any, tuple[Node, Graph | None]] = field(default_factory=dict[Any, "tuple[Node, Graph | None]"])
     _regions: dict[Any, list[Term]] = field(default_factory=dict[Any, list[Term]])
+    _maps: dict[Any, Graph] = field(default_factory=dict[Any, Graph])
+
+    def __post_init__(self) -> None:
+        self.turn_to(0)
 
     def graph(self, graph: Graph, inputs: Sequence[Term | None]) -> dict[Value, Term]:
         """The terms of the values of a graph whose inputs are these; those of its regions aren't listed.
@@ -119,9 +128,10 @@ class Numbering:
                 return made
         return read(self.m, node, operands)
 
-    def lower_no_more(self) -> None:
-        """Take no further operators for what a converter writes for them, as the other graph has that already."""
-        self.lowering = lambda node: None
+    def turn_to(self, side: int) -> int:
+        """Number this graph now; which one it was before."""
+        before, self.side, self.m.is_strict = self.side, side, bool(side)
+        return before
 
     def unlike_all(self, node: Node) -> list[Term]:
         """Terms that are equal to no others: of what draws, or isn't followed."""
@@ -136,7 +146,24 @@ class Numbering:
             return self.loop(self, node, operands)
         if is_if(node):
             return self._if(node, operands)
+        if node.op == ("", "SequenceMap"):
+            return self._map(node, operands)
         return self.unlike_all(node)
+
+    def _map(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
+        """What the loop gives that a SequenceMap is."""
+        known = [term for term in operands if term is not None]
+        if not all(isinstance(term.container, SequenceType) or term.dtype is not None for term in known):
+            return self.unlike_all(node)
+        types = tuple(None if term is None else self.m.type_of(term) for term in operands)
+        if (node, types) not in self._maps:
+            try:
+                self._maps[node, types] = map_as_loop(node, types)
+            except BackedgeError:  # types that aren't known well enough
+                return self.unlike_all(node)
+        graph = self._maps[node, types]
+        terms = self.graph(graph, known)
+        return [terms[value] for value in graph.outputs]
 
     def _if(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
         condition, captured = operands[0], operands[1:]
@@ -166,6 +193,8 @@ class Numbering:
                 return None
         key = (lowered, self._signature(node, operands, types))
         if key not in self._expanded:
+            if lowered and self.side:
+                return None
             self._expanded[key] = self._expansion(node, operands, types, self.lowering if lowered else self.expansion)
         twin, graph = self._expanded[key]
         if graph is None:

@@ -43,15 +43,15 @@ class Seen:
 
 @dataclass
 class Watched(Numbering):
-    """Numbering that notes which terms stand for which operators, bodies included."""
+    """Numbering that notes of each side which terms stand for which operators, bodies included."""
 
-    seen: Seen = field(default_factory=Seen)
+    seen: list[Seen] = field(default_factory=lambda: [Seen(), Seen()])
 
     def node(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
         terms = super().node(node, operands)
-        self.seen.terms.update(operands, terms)
+        self.seen[self.side].terms.update(operands, terms)
         if not node.regions:
-            self.seen.nodes.add((node.op, operands, tuple(terms)))
+            self.seen[self.side].nodes.add((node.op, operands, tuple(terms)))
         return terms
 
 
@@ -60,29 +60,16 @@ class Picking(Watched):
     """Of each operator of A that whose results B has: itself, or what stands for it. B is numbered first.
 
     Attributes:
-        theirs: B's operators, those of its regions included.
-        have: what was numbered of B; `seen` is of A.
         lowered, expanded: operators of A that are replaced where B has nothing that they may be; of B, the latter are.
     """
 
-    theirs: set[Node] = field(default_factory=set[Node])
-    have: Seen = field(default_factory=Seen)
     lowered: set[Key] = field(default_factory=set[Key])
     expanded: set[Key] = field(default_factory=set[Key])
-    _in_theirs: bool = False
     _tries: int = 0
 
-    def node(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
-        if self._in_theirs or node not in self.theirs:
-            return super().node(node, operands)
-        mine, self.seen, self._in_theirs = self.seen, self.have, True
-        found = super().node(node, operands)
-        self.seen, self._in_theirs = mine, False
-        return found
-
     def of(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
-        lowers = node.op in self.lowered and not self._in_theirs
-        if not self._in_theirs:
+        made: list[Term] | None = None
+        if not self.side:
             itself = read(self.m, node, operands)
             if self._is_theirs(node, itself):
                 return itself
@@ -90,7 +77,7 @@ class Picking(Watched):
                 made = self._tried(node, operands, *way)
                 if made is not None:
                     return made
-        made = self.replaced(node, operands, True) if lowers else None
+            made = self.replaced(node, operands, True) if node.op in self.lowered else None
         if made is None and node.op in self.expanded:
             made = self.replaced(node, operands, False)
         return read(self.m, node, operands) if made is None else made
@@ -99,7 +86,7 @@ class Picking(Watched):
         self, node: Node, operands: tuple[Term | None, ...], lowered: bool, open_sizes: bool
     ) -> list[Term] | None:
         """The results of what stands for an operator, if B has them; else nothing stays of it."""
-        mine, self.seen, contradicted = self.seen, Seen(), self.contradicted
+        mine, self.seen[0], contradicted = self.seen[0], Seen(), self.contradicted
         lemmas, regions = len(self.lemmas), len(self._regions)
         self._tries += 1
         try:
@@ -107,7 +94,7 @@ class Picking(Watched):
         except Contradiction:
             made = None
         self._tries -= 1
-        tried, self.seen = self.seen, mine
+        tried, self.seen[0] = self.seen[0], mine
         if made is not None and self._is_theirs(node, made):
             mine.terms |= tried.terms
             mine.nodes |= tried.nodes
@@ -118,4 +105,4 @@ class Picking(Watched):
         return None
 
     def _is_theirs(self, node: Node, found: list[Term]) -> bool:
-        return all(term in self.have.terms for value, term in zip(node.outputs, found, strict=False) if value.name)
+        return all(term in self.seen[1].terms for value, term in zip(node.outputs, found, strict=False) if value.name)

@@ -12,9 +12,11 @@ from ..graph import Node
 from ..schemas import schema
 from ..tensor import TensorData
 from . import readings_layout, readings_parts
+from .choice import IF
 from .layout import reshape
 from .maker import Attributes, Maker, Operands
 from .reading import Read, Reading, attributes_of, axis_of, ints_of, readings_of, reads
+from .reductions import REDUCTIONS
 from .terms import Contradiction, Term
 
 
@@ -78,22 +80,14 @@ def _window(r: Reading) -> Sequence[Term] | None:
     return applied(r.m, r.node, r.node.op_type, r.operands, attributes)
 
 
-_REDUCTIONS = (
-    "ReduceSum",
-    "ReduceProd",
-    "ReduceMax",
-    "ReduceMin",
-    "ReduceMean",
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceSumSquare",
-)
-
-
-@reads(*_REDUCTIONS, "ReduceLogSum", "ReduceLogSumExp")
+@reads(*REDUCTIONS)
 def _reduction(r: Reading) -> Term | None:
     x = r.operand(0)
-    if x is None or x.shape is None:
+    if x is None:
+        return None
+    if x.shape is None and r.operand(1) is None and not r.attributes.flag("keepdims"):
+        return None if r.attributes.flag("noop_with_empty_axes") else _whole_reduction(r, x)
+    if x.shape is None:
         return None
     axes = list(range(len(x.shape))) if r.operand(1) is None else ints_of(r.sizes(1))
     if axes is None:
@@ -113,6 +107,11 @@ def _reduction(r: Reading) -> Term | None:
     return reshape(r.m, made, [1 if axis in gone else size for axis, size in enumerate(x.shape)])
 
 
+def _whole_reduction(r: Reading, x: Term) -> Term:
+    """Of a tensor of any rank along all axes."""
+    return r.m.make(r.node.op_type, x, keepdims=0, noop_with_empty_axes=0)
+
+
 READINGS: Mapping[str, Read] = {**readings_of(globals()), **readings_layout.READINGS, **readings_parts.READINGS}
 """Operator of ai.onnx -> how it is read."""
 
@@ -125,11 +124,36 @@ def read(m: Maker, node: Node, operands: Sequence[Term | None]) -> list[Term]:
     if not node.domain:
         m.check_element_types(node.op_type, operands)
     function = READINGS.get(node.op_type) if not node.domain else None
+    chosen = _of_branches(m, node, operands)
+    if chosen is not None:
+        return [chosen]
     if function is not None:
         made = function(Reading(m, node, NodeAttributes(node), operands))
         if made is not None:
             return [made] if isinstance(made, Term) else list(made)
     return opaque(m, node, operands)
+
+
+def _of_branches(m: Maker, node: Node, operands: tuple[Term | None, ...]) -> Term | None:
+    """What reads the shape of what a branch gives, read in each branch, where their shapes differ."""
+    x = operands[0] if operands and not node.domain else None
+    if x is None or x.op != IF or node.op_type not in _OF_SHAPES:
+        return None
+    condition, *branches = x.operands
+    shapes = [branch.shape for branch in branches if branch is not None]
+    if x.container is not None or None in shapes or shapes[0] == shapes[1]:
+        return None
+    if x.shape is not None and node.op_type not in _TO_SHAPES:  # which is known as well as those of the branches
+        return None
+    try:
+        found = [read(m, node, (branch, *operands[1:])) for branch in branches]
+    except Contradiction:  # in a branch that is never taken, perhaps
+        return None
+    return m.make(IF, condition, *(terms[0] for terms in found))
+
+
+_TO_SHAPES = ("Reshape", "Flatten", "Squeeze")
+_OF_SHAPES = (*_TO_SHAPES, "Shape", "Size")
 
 
 def opaque(m: Maker, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:

@@ -1,4 +1,5 @@
-"""Equalities of reductions that are guarded where they have nothing to reduce, or nothing but their neutral element."""
+"""Reductions: their types where ranks follow from little, and equalities of those that are guarded where they have
+nothing to reduce, or nothing but their neutral element."""
 
 from __future__ import annotations
 
@@ -12,8 +13,20 @@ from .choice import IF
 from .elementwise import result_shape, scalar_data
 from .layout import count_of
 from .maker import Application, Maker, rule, rules_of
-from .terms import Term
+from .terms import Term, Typed
 
+REDUCTIONS = (
+    "ReduceSum",
+    "ReduceProd",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceMean",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceSumSquare",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+)
 _NEUTRAL: dict[str, Callable[[DType], Any]] = {
     "ReduceMax": lambda dtype: dtype.limits[0],
     "ReduceMin": lambda dtype: dtype.limits[1],
@@ -81,6 +94,18 @@ def counted(m: Maker, one: Application) -> Term | None:
     if count.shape == ():
         m.table.bound(count, 0)
     return count
+
+
+def types(m: Maker, one: Application) -> Typed | None:
+    """The type of a reduction of all axes, and of one along a single axis that isn't known; None of others."""
+    x = one.operand(0)
+    axes = one.operands[1] if len(one.operands) > 1 else None
+    if axes is None:
+        is_whole = one.attribute("keepdims") == 0 and one.attribute("noop_with_empty_axes") == 0
+        return Typed(x.dtype, ()) if is_whole else None
+    if axes.static_shape != (1,) or m.data(axes) is not None or not x.shape:
+        return None
+    return Typed(x.dtype, [None] * (len(x.shape) - (one.attribute("keepdims") == 0)))
 
 
 RULES = rules_of(globals())

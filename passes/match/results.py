@@ -9,16 +9,17 @@ import numpy as np
 from ..loop import Slot, Stacked
 from .assumptions import number_alone, settle
 from .choice import IF
-from .groups import Group
-from .layout import SELECT, expand, reshape, sliced, transpose, unsqueeze
+from .groups import Class, Group
+from .layout import concat, expand, reshape, sliced, transpose, unsqueeze
+from .maker import Maker
 from .numbering import Numbering
+from .polynomials import variable
 from .runs import NumberedBody, Run, Unfollowed, advanced, number_body, open_outside
-from .terms import SIZE, Term, Typed
+from .stacks import close, stacked
+from .terms import Term, Typed
 
 FINAL = "$final"
 """The last value of a class of carried values of a group of loops."""
-STACK = "$stack"
-"""What all passes of a group of loops give of an element, along axis 0."""
 
 
 def results(
@@ -28,30 +29,61 @@ def results(
     found: dict[int, Term] = {}
     for entry, one, at in zip(run.carried, run.assumed, classes, strict=True):
         if at is None:
-            found[entry.indices.result] = advanced(m, one, group.passes)
+            found[entry.indices.result] = one.whole(m, advanced(m, one, group.passes))
             continue
-        of = group.classes[at]
-        shape = None
-        if of.kept is not None and of.initial.shape is not None:
-            shape = [size if kept else None for size, kept in zip(of.initial.shape, of.kept, strict=True)]
-        term = m.table.term(
-            FINAL, (), (("class", at), ("group", group.index)), Typed(of.initial.dtype, shape, of.initial.container)
-        )
-        found[entry.indices.result] = close(term, open_)
+        last = _closed_form(numbering, group, group.classes[at], open_)
+        if last is None:
+            last = _final(m, group, at, open_)
+        found[entry.indices.result] = one.whole(m, last)
     for entry, element in zip(run.stacked, body.elements, strict=True):
         found[entry.indices.result] = _stacked(numbering, group, entry.slot, element, open_)
     return [found[index] for index in range(len(run.node.outputs))]
 
 
-def close(term: Term, open_: frozenset[int]) -> Term:
-    """Give a result of a loop the contexts around it, and its sizes."""
-    if not term.open:
-        term.open = open_
-        for size in term.shape or ():
-            for atom in () if isinstance(size, int) else size.atoms:
-                if atom.op == SIZE and atom.operands[0] is term:
-                    atom.open = open_
-    return term
+def _final(m: Maker, group: Group, at: int, open_: frozenset[int]) -> Term:
+    of = group.classes[at]
+    shape = None
+    if of.kept is not None and of.initial.shape is not None:
+        shape = [size if kept else None for size, kept in zip(of.initial.shape, of.kept, strict=True)]
+    attributes = (("class", at), ("group", group.index))
+    term = m.table.term(FINAL, (), attributes, Typed(of.initial.dtype, shape, of.initial.container))
+    return close(term, open_)
+
+
+def _closed_form(numbering: Numbering, group: Group, of: Class, open_: frozenset[int]) -> Term | None:
+    """The last value of a class, where passes only add parts of one shape to it, or fill its rows one after the other:
+    by induction the parts are a stack, and nothing else of it changes."""
+    m, became = numbering.m, of.next
+    first, shape = of.initial, of.initial.shape
+    if became.op == "Concat" and shape is not None and of.variable in (became.operands[0], became.operands[-1]):
+        front, axis = became.operands[0] is not of.variable, became.attribute("axis")
+        rest = [x for x in (became.operands[:-1] if front else became.operands[1:]) if x is not None]
+        part = concat(m, rest, axis)
+        size = None if part.shape is None or _varies(part, group.index) else part.shape[axis]
+        if not isinstance(size, int) or part.shape is None:
+            return None
+        slot = Stacked(axis, front, None if size == 1 else size)
+        if size == 1:
+            part = reshape(m, part, (*part.shape[:axis], *part.shape[axis + 1 :]))
+        parts = _stacked(numbering, group, slot, part, open_)
+        return concat(m, [parts, first] if front else [first, parts], axis)
+    if became.op == "ScatterND" and became.attribute("reduction") == "none" and became.operands[0] is of.variable:
+        index, rows = became.operands[1], became.operands[2]
+        assert index is not None and rows is not None
+        is_row = index.static_shape == (1, 1) and m.table.elements(index) == (variable(group.iteration),)
+        if not shape or not is_row or rows.shape is None or _varies(rows, group.index) or rows.shape != (1, *shape[1:]):
+            return None
+        if not m.table.is_at_most(group.passes, shape[0]):
+            return None
+        parts = _stacked(numbering, group, Stacked(), reshape(m, rows, shape[1:]), open_)
+        return concat(m, [parts, sliced(m, first, [0], [group.passes], [shape[0] - group.passes], [1])], 0)
+    return None
+
+
+def _varies(term: Term, context: int) -> bool:
+    """Whether a size of a term differs from pass to pass."""
+    sizes = [size for size in term.shape or () if not isinstance(size, int)]
+    return any(context in atom.open for size in sizes for atom in size.atoms)
 
 
 def _stacked(numbering: Numbering, group: Group, slot: Slot, element: Term, open_: frozenset[int]) -> Term:
@@ -72,13 +104,7 @@ def _stacked(numbering: Numbering, group: Group, slot: Slot, element: Term, open
     if not element.open & inside and None not in shape:
         stack = expand(m, reshape(m, element, (1, *element.shape)), (passes, *element.shape))
     else:
-        attributes = (("group", group.index),)
-        stack = m.table.term(STACK, (), attributes, Typed(element.dtype, [passes, *shape]), key=element)
-        stack.element = element
-        stack = close(stack, open_)
-        whole = _whole_sequence(group, element)
-        if whole is not None and whole.shape is not None:
-            stack = sliced(m, whole, [0], [0], [passes], [1])
+        stack = stacked(m, group.index, element, shape, open_, passes)
     assert stack.shape is not None
     rank = len(stack.shape)
     if slot.reverse:
@@ -91,14 +117,6 @@ def _stacked(numbering: Numbering, group: Group, slot: Slot, element: Term, open
     assert moved.shape is not None
     joined = (*moved.shape[:axis], moved.shape[axis] * moved.shape[axis + 1], *moved.shape[axis + 2 :])
     return reshape(m, moved, joined)
-
-
-def _whole_sequence(group: Group, element: Term) -> Term | None:
-    """The sequence of which a pass's element is the one at its number, along axis 0."""
-    if element.op != SELECT or element.attribute("axis") != 0 or element.operands[1] is not group.iteration:
-        return None
-    sequence = element.operands[0]
-    return sequence if sequence is not None and group.index not in sequence.open else None
 
 
 def unrolled(numbering: Numbering, run: Run, passes: int) -> list[Term]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from . import choice, elementwise, integers, layout, reductions, slicing
+from . import choice, containers, elementwise, integers, layout, reductions, slicing, stacks
 from .maker import Application, Maker, Rule
 from .terms import Typed
 
-_MODULES = (layout, slicing, integers, reductions, elementwise, choice)
+_MODULES = (layout, slicing, integers, reductions, elementwise, choice, containers, stacks)
 
 RULES: Mapping[str, Sequence[Rule]] = {
     operator: [one for module in _MODULES for one in module.RULES.get(operator, ())]
@@ -18,5 +18,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
 
 TYPES: Mapping[str, Callable[[Maker, Application], Typed | None]] = {
     **dict.fromkeys(("Reshape", "Expand", "Transpose", "Gather", "Concat", layout.SLICE, layout.SELECT), layout.types),
+    **dict.fromkeys(reductions.REDUCTIONS, reductions.types),
     choice.IF: choice.types,
+    containers.ELEMENTS: containers.types,
 }

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..graph import Node, Value
 from ..loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, part_range
 from ..types import DType
 from .layout import select, sliced
+from .maker import Maker
 from .numbering import Numbering
 from .polynomials import Size, as_atom, quotient
 from .terms import PASS, SIZE, VARIABLE, Contradiction, Term, Typed
+from .wraps import Wrap
 
 _ENDLESS = 1 << 62
 """A trip count from which on it says that there is none."""
@@ -31,12 +33,25 @@ class Assumed:
         step: it is `initial + step * pass` (integers, element by element); all 0: it doesn't change. None: neither.
         kept: which of its sizes stay; None: not even the rank.
         class_of: carried values with the same number are always equal.
+        wrap: what is carried is this of what is spoken of here, `initial` included.
+        is_bare: it was tried, and isn't so.
     """
 
     initial: Term
     step: tuple[Size, ...] | None
     kept: tuple[bool, ...] | None
     class_of: Any = None
+    wrap: Wrap | None = None
+    is_bare: bool = False
+
+    def begin(self, initial: Term) -> None:
+        """Assume anew that it doesn't change."""
+        self.initial, self.step, self.class_of = initial, (), None
+        self.kept = None if initial.shape is None else (True,) * len(initial.shape)
+
+    def whole(self, m: Maker, inner: Term) -> Term:
+        """What is carried where what is spoken of here is `inner`."""
+        return inner if self.wrap is None else self.wrap.of(m, inner)
 
     @property
     def varies(self) -> bool:
@@ -49,18 +64,23 @@ class Assumed:
 
 @dataclass(slots=True)
 class NumberedBody:
-    """A body numbered under assumptions: terms of what carried values become, of elements, of the condition."""
+    """A body numbered under assumptions: terms of what carried values become, of elements, of the condition.
+
+    Attributes:
+        refuted: positions of carried values that don't become what they are assumed to be made of.
+    """
 
     next: list[Term]
     elements: list[Term]
     condition: Term | None
     seen: list[Term]
     terms: dict[Value, Term]
+    refuted: list[int] = field(default_factory=list[int])
 
 
 @dataclass(slots=True)
 class Run:
-    """One loop on its operands."""
+    """One loop on its operands; `side`: in which graph."""
 
     node: Node
     loop: Loop
@@ -70,6 +90,7 @@ class Run:
     limits: list[Size]
     assumed: list[Assumed]
     entered: Term | None
+    side: int
 
     def operand(self, entry: Entry) -> Term:
         found = self.operands[entry.indices.operand]
@@ -104,9 +125,10 @@ def begin(numbering: Numbering, node: Node, operands: tuple[Term | None, ...]) -
         initial = operands[entry.indices.operand]
         if initial is None:
             raise Unfollowed
-        assumed.append(Assumed(initial, (), None if initial.shape is None else (True,) * len(initial.shape)))
+        assumed.append(Assumed(initial, (), None))
+        assumed[-1].begin(initial)
     kept = list(dict.fromkeys(limits))
-    return Run(node, loop, operands, loop.of(Carried), loop.of(Stacked), kept, assumed, entered)
+    return Run(node, loop, operands, loop.of(Carried), loop.of(Stacked), kept, assumed, entered, numbering.side)
 
 
 def known_trips(run: Run) -> int | None:
@@ -194,11 +216,20 @@ def advanced(m: Any, one: Assumed, passes: Size) -> Term:
     )
 
 
-def number_body(numbering: Numbering, run: Run, iteration: Size, carried: Sequence[Term]) -> NumberedBody:
-    """Number the body with these terms for the number of the pass and the carried values."""
+def number_body(
+    numbering: Numbering, run: Run, iteration: Size, carried: Sequence[Term], is_tried: bool = False
+) -> NumberedBody:
+    """Number the body with these terms for the number of the pass and the carried values.
+
+    Args:
+        is_tried: what carried values are made of may be refuted.
+
+    Raises:
+        Unfollowed: it is refuted, and mustn't be.
+    """
     m, body, loop = numbering.m, run.loop.body, run.loop
     inputs: list[Term | None] = [None] * len(body.inputs)
-    values = iter(carried)
+    values = iter([one.whole(m, inner) for one, inner in zip(run.assumed, carried, strict=True)])
     for entry in loop.entries:
         at = entry.indices.body_input
         if at < 0:
@@ -213,9 +244,11 @@ def number_body(numbering: Numbering, run: Run, iteration: Size, carried: Sequen
             inputs[at] = m.table.scalar(iteration)
         elif isinstance(entry.slot, Condition):
             inputs[at] = m.array(True)
+    before = numbering.turn_to(run.side)
     numbering.depth += 1
     terms = numbering.graph(body, inputs)
     numbering.depth -= 1
+    numbering.turn_to(before)
 
     def of(value: Value | None) -> Term:
         assert value is not None
@@ -227,13 +260,17 @@ def number_body(numbering: Numbering, run: Run, iteration: Size, carried: Sequen
         data = m.data(after)
         if data is not None and bool(data.numpy().all()):
             after = None
-    return NumberedBody(
-        [of(entry.body_output) for entry in run.carried],
-        [of(entry.body_output) for entry in run.stacked],
-        after,
-        list(carried),
-        terms,
-    )
+    became, refuted = [of(entry.body_output) for entry in run.carried], list[int]()
+    for at, one in enumerate(run.assumed):
+        inner = became[at] if one.wrap is None else one.wrap.taken_off(m, became[at], one.initial)
+        if inner is None:
+            refuted.append(at)
+        else:
+            became[at] = inner
+    if refuted and not is_tried:
+        raise Unfollowed
+    elements = [of(entry.body_output) for entry in run.stacked]
+    return NumberedBody(became, elements, after, list(carried), terms, refuted)
 
 
 def _part(numbering: Numbering, entry: Entry, sequence: Term, iteration: Size) -> Term:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
+from ..types import DType
 from .layout import (
     SELECT,
     SLICE,
     array_of,
     concat,
+    count_of,
     expand,
     from_grid,
     grid_of,
@@ -52,6 +55,17 @@ def slice_whole(m: Maker, one: Application) -> Term | None:
         return [values[index] for index in kept]
 
     return sliced(m, x, only(axes), only(starts), only(sizes), only(steps))
+
+
+@rule("a slice without elements is the constant that has none", SLICE)
+def slice_empty(m: Maker, one: Application) -> Term | None:
+    x = one.operand(0)
+    if x.shape is None or x.dtype in (None, DType.STRING):
+        return None
+    shape = static(sliced_shape(x.shape, one))
+    if shape is None or 0 not in shape or math.prod(size for size in shape if size) > 1 << 16:
+        return None
+    return m.array(np.zeros(shape, x.dtype.numpy), x.dtype)
 
 
 @rule("a slice of one element is that element", SLICE)
@@ -349,6 +363,26 @@ def concat_integers(m: Maker, one: Application) -> Term | None:
         grids.append(grid.reshape(part.static_shape))
     joined = np.concatenate(grids, axis=one.attribute("axis"))
     return from_grid(m, one.operand(0), joined) if joined.size <= 64 else None
+
+
+@rule("Reshape(Concat) = Concat(Reshape), of axis 0 with axes behind it that it takes in", "Reshape")
+def reshape_concat(m: Maker, one: Application) -> Term | None:
+    x, shape = one.operand(0), one.operand(1).elements
+    if x.op != "Concat" or x.attribute("axis") != 0 or one.attribute("allowzero") != 1 or x.shape is None or not shape:
+        return None
+    tail = shape[1:]
+    taken = x.shape[1 : len(x.shape) - len(tail)]
+    if len(tail) > len(x.shape) - 1 or x.shape[len(x.shape) - len(tail) :] != tail or not taken:
+        return None
+    width = count_of(taken)
+    if shape[0] != x.shape[0] * width:
+        return None
+    parts: list[Term] = []
+    for part in x.operands:
+        if part is None or part.shape is None or part.shape[1:] != x.shape[1:]:
+            return None
+        parts.append(reshape(m, part, (part.shape[0] * width, *tail)))
+    return concat(m, parts, 0)
 
 
 @rule("Concat of slices that follow each other is one slice", "Concat")

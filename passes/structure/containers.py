@@ -13,10 +13,12 @@ from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..infer import constant_node_data, infer
 from ..loop import Captured, Carried, Iteration, Slot, is_if, is_loop
+from ..names import Names
 from ..protos import ENUMS
-from ..rewrite import Builder, Rewriter
+from ..rewrite import Builder, Rewriter, view
 from ..schema_check import check_schema
-from ..types import DType, OptionalType, SequenceType, TensorType, tensor
+from ..schemas import HUB_OPSETS
+from ..types import DType, OptionalType, SequenceType, TensorType, Type, tensor
 from .abstract_containers import is_new, is_not_carried
 from .container_control_flow import Resolver, copied, refuse_placeholders
 from .sequences import SequencesToStacks
@@ -61,6 +63,17 @@ def lower_containers(graph: Graph, opset: int) -> Graph:
     RemoveDead()(graph)
     refuse_placeholders(graph, opset)
     infer(graph)
+    return graph
+
+
+def map_as_loop(node: Node, types: Sequence[Type | None]) -> Graph:
+    """A hub graph of the loop that a SequenceMap is on inputs of these types; those that are there are its inputs."""
+    graph = Graph("hub", node.op_type)
+    graph.opsets = dict(HUB_OPSETS)
+    pairs = zip(node.inputs, types, strict=True)
+    entered = [None if value is None else graph.add_input(f"x{at}", type) for at, (value, type) in enumerate(pairs)]
+    op = Builder(Rewriter(HUB, {}, names=Names.of(graph), fallback=copied), graph)
+    graph.outputs = list(_map(op, view(node, entered)))
     return graph
 
 

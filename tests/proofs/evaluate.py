@@ -12,7 +12,10 @@ from backedge.passes.match.polynomials import Polynomial
 from backedge.passes.match.terms import Term
 from backedge.passes.tensor import TensorData
 from backedge.passes.types import DType, TensorType
+from backedge.runtime.kernels.base import Attributes
+from backedge.runtime.kernels.sequence import TABLE as CONTAINERS
 
+_FORMS = ("$slice", "$select", "$if", "$elements")
 LARGEST = 5
 """Of sizes and passes that are drawn."""
 
@@ -28,6 +31,7 @@ class World:
         self.m = m
         self.random = np.random.default_rng(seed)
         self.known: dict[Term, Any] = {}
+        self.passes: dict[tuple[int, int], World] = {}
 
     def size(self, size: int | Polynomial) -> int:
         if isinstance(size, int):
@@ -63,7 +67,9 @@ class World:
                 return np.int64(self.random.integers(0, most + 1))
             case "$count":
                 return np.maximum(self.operand(term, 0), 0)
-            case "$slice" | "$select" | "$if":
+            case "$stack":
+                return self._stack(term)
+            case "$slice" | "$select" | "$if" | "$elements":
                 return self.form(
                     term.op, dict(term.attributes), [self.operand(term, i) for i in range(3) if i < len(term.operands)]
                 )
@@ -78,6 +84,8 @@ class World:
 
     def form(self, op: str, attributes: dict[str, Any], operands: list[Any]) -> Any:
         """A resolved form that is no operator of the hub."""
+        if op == "$elements":
+            return list(operands[0])
         if op == "$if":
             condition, yes, no = operands
             return yes if bool(np.asarray(condition).all()) else no
@@ -99,11 +107,16 @@ class World:
     def applied(self, one: Application) -> Any:
         """An operator on its operands' values."""
         values = [None if operand is None else self.value(operand) for operand in one.operands]
-        if one.op in ("$slice", "$select", "$if"):
+        if one.op in _FORMS:
             return self.form(one.op, dict(one.attributes), [value for value in values if value is not None])
         if one.op.startswith("$"):
             raise Unknown
         node = self.m.node(one.op, one.operands, one.attributes)
+        if one.op in CONTAINERS:
+            try:
+                return CONTAINERS[one.op](Attributes(node), *values)
+            except (ValueError, IndexError) as error:
+                raise Unknown from error
         for value, operand, array in zip(node.inputs, one.operands, values, strict=True):
             if value is not None and operand is not None:
                 if operand.dtype is None or not isinstance(array, np.ndarray | np.generic):
@@ -119,14 +132,32 @@ class World:
             raise Unknown
         return arrays[0]
 
+    def _stack(self, term: Term) -> Any:
+        """The values of its element in all passes: what doesn't depend on the pass is as it is here."""
+        assert term.element is not None and term.shape is not None
+        count = self.size(term.shape[0])
+        if not count:
+            sizes = [size for size in term.shape if isinstance(size, Polynomial)]
+            if any(atom.operands == (term,) for size in sizes for atom in size.atoms) or term.dtype is None:
+                raise Unknown  # a size that only an element would tell
+            return np.zeros([self.size(one) for one in term.shape], term.dtype.numpy)
+        if not 0 < count <= 4 * LARGEST:
+            raise Unknown
+        values = [self._pass(term.attribute("group"), number).value(term.element) for number in range(count)]
+        if len({np.shape(value) for value in values}) > 1:  # of sizes that were drawn pass by pass
+            raise Unknown
+        return np.stack(values)
+
+    def _pass(self, group: int, number: int) -> World:
+        """This world in a certain pass of the loops of a group."""
+        if (group, number) not in self.passes:
+            self.passes[group, number] = _Pass(self, group, number)
+        return self.passes[group, number]
+
     def _size(self, atom: Term) -> Any:
         term = atom.operands[0]
         assert term is not None
-        if term.op.startswith("$") and term.op not in (
-            "$slice",
-            "$select",
-            "$if",
-        ):  # a leaf, which is drawn by its sizes
+        if term.op.startswith("$") and term.op not in (*_FORMS, "$stack"):  # a leaf, which is drawn by its sizes
             return np.int64(self.random.integers(1, LARGEST))
         return np.int64(self.value(term).shape[atom.attribute("axis")])
 
@@ -145,6 +176,19 @@ class World:
         special = self.random.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0], shape)
         numbers = np.where(self.random.random(shape) < 0.15, special, self.random.normal(0, 3, shape))
         return np.asarray(numbers).astype(term.dtype.numpy)
+
+
+class _Pass(World):
+    def __init__(self, around: World, group: int, number: int) -> None:
+        super().__init__(around.m, 0)
+        self.random, self.around, self.group, self.number = around.random, around, group, number
+
+    def value(self, term: Term) -> Any:
+        if self.group not in term.open:
+            return self.around.value(term)
+        if term.op == "$pass" and term.attribute("context") == self.group:
+            return np.int64(self.number)
+        return super().value(term)
 
 
 def _wrapped(number: int, dtype: DType) -> int:
