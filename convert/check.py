@@ -26,11 +26,11 @@ from ..passes.errors import InvalidModel
 from ..passes.graph import Graph, Node, Value
 from ..passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, is_if, is_loop
 from ..passes.tensor import TensorData
-from ..passes.types import DType
 from ..runtime.compare.matching import match_names
 from .evaluation import (
     Json,
     Shared,
+    Terms,
     World,
     attribute_of,
     attributes_with_defaults,
@@ -38,6 +38,7 @@ from .evaluation import (
     digest,
     equal,
     is_known,
+    is_own,
     numbers_of,
 )
 from .reference import MOST_PASSES, Undefined, defined, laid_out, limits_of, seen
@@ -76,7 +77,7 @@ class Checker:
     """Checks one certificate against the hub graphs of two files."""
 
     def __init__(self, found: Json, a: Graph, b: Graph) -> None:
-        self.terms: list[Json] = found["terms"]
+        self.terms: list[Json] = Terms(found["terms"])
         self.groups: Json = found["groups"]
         constants = [
             value.data for side in (a, b) for graph in side.graphs() for value in graph.constants if value.data
@@ -264,7 +265,7 @@ class Checker:
             if self.terms[leaf]["shape"] is None or self.terms[leaf]["dtype"] in (None, "string"):
                 self.checked.derived += 1
             else:
-                self._holds(node, lambda world, t=term: self._kept(world, leaf, t), leaf, ("typed", leaf, term))
+                self._holds(node, lambda world, t=term: world.kept(leaf, t), leaf, ("typed", leaf, term))
 
     def _is_part(self, slot: Any, term: Json, operands: Sequence[Any]) -> bool:
         """Whether a term is the element of a sequence that a pass sees."""
@@ -274,22 +275,6 @@ class Checker:
             and (term["op"], term["operands"]) == ("$select", operands)
             and term["attributes"]["axis"] == slot.axis
         )
-
-    def _kept(self, world: World, leaf: int, term: Any, before: Sequence[Any] = ()) -> Any:
-        """The value of a leaf, if a term has the type that is drawn for it, sizes aside that are the leaf's own.
-
-        Args:
-            before: sizes that the leaf has before those of the term.
-        """
-        sizes, like = self.terms[leaf]["shape"], np.asarray(world.value(term))
-        actual = (*map(world.size, before), *like.shape)
-        if len(sizes) != len(actual) or like.dtype != DType(self.terms[leaf]["dtype"]).numpy:
-            return None
-        for size, expected in zip(sizes, actual, strict=True):
-            own = isinstance(size, list) and size[0][1] and self.terms[size[0][1][0]]["operands"] == [leaf]
-            if not own and world.size(size) != expected:
-                return None
-        return world.value(leaf)
 
     def _open_passes(self, group: Json) -> int | None:
         """The term of a number of passes that a condition decides, or nothing does."""
@@ -338,7 +323,7 @@ class Checker:
         else:
             self._holds(entry.slot, collected, result)
         if known is not None:
-            self._holds(entry.slot, lambda world: self._kept(world, known, element, ((group["passes"]),)), known)
+            self._holds(entry.slot, lambda world: world.kept(known, element, [group["passes"]]), known)
 
 
 def _check_inputs(terms: list[Json], a: Graph, b: Graph, found: Json) -> None:
@@ -349,8 +334,7 @@ def _check_inputs(terms: list[Json], a: Graph, b: Graph, found: Json) -> None:
     for value, index in zip(a.inputs, found["a"]["inputs"], strict=True):
         term = terms[index]
         if value.name not in pairs and value.data is not None:  # built in in B, with its default
-            if not equal(World(Shared(terms), 0, {}).value(index), value.data.numpy()):
-                raise Rejected(f"input {value.name!r} hasn't its default")
+            _check_default(terms, value, index)
             continue
         twin, other = others[pairs[value.name]]
         shapes = [_sizes(one.tensor.shape) for one in (value, twin)]
@@ -361,9 +345,19 @@ def _check_inputs(terms: list[Json], a: Graph, b: Graph, found: Json) -> None:
             and all(new in (None, old) for old, new in zip(*shapes, strict=True))
         )
         is_input = index == other and index not in met and term["op"] == "$input" and kinds == {term["dtype"]}
+        sizes = enumerate(term["shape"] or ())
+        is_input &= all(isinstance(size, int) or is_own(terms, index, axis, size) for axis, size in sizes)
         if not is_input or not wide or _sizes(term["shape"]) != shapes[0]:
             raise Rejected(f"input {value.name!r} isn't one and the same in both")
         met.add(index)
+    for name in others.keys() - pairs.values():  # that only B has
+        _check_default(terms, *others[name])
+
+
+def _check_default(terms: list[Json], value: Value, index: int) -> None:
+    default = None if value.data is None else value.data.numpy()
+    if default is None or not is_known(terms[index]) or not equal(Shared(terms).constant(index), default):
+        raise Rejected(f"input {value.name!r} hasn't its default")
 
 
 def _sizes(shape: Sequence[Any] | None) -> list[int | None] | None:

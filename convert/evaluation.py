@@ -28,6 +28,15 @@ _COMPUTED = ("$slice", "$select", "$if", "$constant", "$integers", "$output")
 _DRAWN = ("$input", "$variable", "$final", "$stack")
 
 
+class Terms(list[Json]):
+    """A certificate's terms; none has a second index, counted from the end."""
+
+    def __getitem__(self, index: Any) -> Any:
+        if index < 0:
+            raise IndexError(index)
+        return super().__getitem__(index)
+
+
 @dataclass
 class Shared:
     """What all worlds of a certificate have in common.
@@ -79,6 +88,14 @@ def is_known(term: Json) -> bool:
     return all(isinstance(size, int) for size in term["elements"])
 
 
+def is_own(terms: list[Json], leaf: int, axis: int, size: Any) -> bool:
+    """Whether a size of a leaf is just the one that it has, and may be any."""
+    if not isinstance(size, list) or len(size) != 1 or size[0][0] != 1 or len(size[0][1]) != 1:
+        return False
+    term = terms[size[0][1][0]]
+    return (term["op"], term["operands"], term["attributes"]) == ("$size", [leaf], {"axis": axis})
+
+
 def _integers(term: Json, elements: Sequence[int]) -> Any:
     low, high = DType(term["dtype"]).integer_limits
     numbers = [(one - low) % (high - low + 1) + low for one in elements]
@@ -114,6 +131,21 @@ class World:
             self.known[index] = self.shared.constant(index) if is_known(term) else self._value(index, term)
         return self.known[index]
 
+    def kept(self, leaf: int, term: Any, before: Sequence[Any] = ()) -> Any:
+        """The value of a leaf, if a term has the type that is drawn for it, sizes aside that are the leaf's own.
+
+        Args:
+            before: sizes that the leaf has before those of the term.
+        """
+        found, like = self.shared.terms[leaf], np.asarray(self.value(term))
+        actual = (*map(self.size, before), *like.shape)
+        if len(found["shape"]) != len(actual) or like.dtype != DType(found["dtype"]).numpy:
+            return None
+        for axis, (size, expected) in enumerate(zip(found["shape"], actual, strict=True)):
+            if not is_own(self.shared.terms, leaf, axis, size) and self.size(size) != expected:
+                return None
+        return self.value(leaf)
+
     def _value(self, index: int, term: Json) -> Any:
         op, attributes, operands = term["op"], term["attributes"], term["operands"]
         if not op.startswith("$"):
@@ -125,7 +157,7 @@ class World:
                 self.shared.terms[operands[0]]["op"].startswith("$")
                 and self.shared.terms[operands[0]]["op"] not in _COMPUTED
             ):
-                return np.int64(self._random(index).integers(1, _LARGEST))
+                return np.int64(self._random(index).integers(int(self.seed % 4 != 3), _LARGEST))  # empty in some worlds
             case "$size":
                 return np.int64(np.shape(self.value(operands[0]))[attributes["axis"]])
             case "$element":

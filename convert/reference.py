@@ -123,6 +123,8 @@ def _check(op: tuple[str, str], attributes: dict[str, Any], values: Sequence[Any
         numbers = [np.asarray(one) for one in values if np.asarray(one).dtype.kind in "iu"]
         sizes = [max(1, abs(int(number))) for one in numbers if one.size < 32 for number in one.reshape(-1)]
         defined(math.prod([*sizes, *(np.size(one) or 1 for one in values[:1])]) <= _MOST_ELEMENTS)
+    elif op == ("", "TopK"):
+        defined(attributes.get("sorted") != 0)  # else in any order
     elif op == ("", "Split") and len(values) > 1 and values[1] is not None:
         parts = np.asarray(values[1])
         defined(bool((parts >= 0).all()) and parts.sum() == np.shape(values[0])[attributes.get("axis") or 0])

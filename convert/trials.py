@@ -17,13 +17,17 @@ from .evaluation import Shared, World, drawn, equal, is_known, numbers_of
 from .reference import Undefined
 
 TRIES, MANY = 64, 512
-"""Worlds: for each test, and for comparisons, which most values don't tell apart."""
+"""Worlds of each test; most, for comparisons and where the values are few."""
 _PLAIN = 3
 """Worlds in which terms have the values that they are computed to, where the others set operands."""
 _FEW, _ENOUGH = 8, 4096
 """Worlds that are enough when so many elements were compared in them."""
+_ELEMENTS = 1024
+"""That are compared where terms have the values that they are computed to, which may be alike: a product of 0."""
 APART = (IndexError, ValueError, KeyError, TypeError, OverflowError, AttributeError)
 """What a certificate that isn't one of the files raises."""
+_MOVING = ("Reshape", "Slice", "Gather", "Split", "Transpose", "Squeeze", "Unsqueeze", "Expand", "Concat", "Identity")
+"""Operators whose results are elements of their operands, which are hardly alike."""
 _COUNTS = ("$pass", "$passes", "$size", "$count", "$broadcast", "$integers")
 """Terms whose values have bounds."""
 
@@ -61,12 +65,19 @@ class Trials:
             return is_defined
         if node.op_type in COMPARISONS:
             return self._test(node, result, index, self.many, MANY)
-        return self._test(node, result, index, self.worlds)
+        return self._test(node, result, index, self.many, TRIES, 0 if node.op_type in _MOVING else _ELEMENTS)
 
     def _test(
-        self, what: object, of: Callable[[World], Any], terms: Any, worlds: Iterable[World], enough: int = 0
+        self,
+        what: object,
+        of: Callable[[World], Any],
+        terms: Any,
+        worlds: Iterable[World],
+        enough: int = 0,
+        elements: int = 0,
     ) -> bool:
-        """Compare in these worlds, until `enough` had values; 0: in all, or in a few with large values."""
+        """Compare in these worlds, until so many of them and so many elements had values; 0: in all, or in a few with
+        large values. An integer counts as 16 elements, as few are equal by chance."""
         count, compared = 0, 0
         with_zeros = not isinstance(what, Node) or is_core(what.op)  # onnx computes others with zeros of either sign
         for world in worlds:
@@ -78,8 +89,9 @@ class Trials:
             if not equal(found, expected, with_zeros):
                 raise Rejected(f"{what}: it has another value than the term in the certificate")
             count += 1
-            compared += sum(map(np.size, found)) if isinstance(found, tuple) else np.size(found)
-            if count == enough or (not enough and count >= _FEW and compared >= _ENOUGH):
+            compared += sum(_weight(one) for one in (found if isinstance(found, tuple) else [found]))
+            large = count >= _FEW and compared >= _ENOUGH and enough != MANY
+            if large or (enough and count >= enough and compared >= elements):
                 break
         return count > 0
 
@@ -127,3 +139,7 @@ class Trials:
         sizes = [size for size in self.terms[index].get("elements", ()) if not isinstance(size, int)]
         atoms = {index, *(atom for size in sizes for _, some in size for atom in some)}
         return [atom for atom in atoms if self.terms[atom]["op"] == "$pass"]
+
+
+def _weight(value: Any) -> int:
+    return np.size(value) * (16 if np.asarray(value).dtype.kind in "iu" else 1)
