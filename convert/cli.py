@@ -304,7 +304,8 @@ def diff(a: Path, b: Path, json_file: str | None, html_file: Path | None) -> int
 @click.argument("certificate", type=FILE)
 @click.argument("a", type=FILE)
 @click.argument("b", type=FILE)
-def check(certificate: Path, a: Path, b: Path) -> int:
+@json_option
+def check(certificate: Path, a: Path, b: Path, json_file: str | None) -> int:
     """Check that CERTIFICATE shows A and B to compute the same, without any part of what found the proof.
 
     Exit code 0 if it does, 1 if it doesn't.
@@ -312,7 +313,7 @@ def check(certificate: Path, a: Path, b: Path) -> int:
     from .check import Rejected
     from .check import check as checked
     from .files import judged, load, to_hub
-    from .terminal import fail, working
+    from .terminal import fail, working, write_json
 
     graphs: list[Graph] = []
     with working(f"checking {certificate.name}"):
@@ -320,12 +321,17 @@ def check(certificate: Path, a: Path, b: Path) -> int:
             with judged(path):
                 graphs.append(to_hub(load(path)))
         try:
-            shown = list(checked(certificate, graphs[0], graphs[1]))
+            shown = checked(certificate, graphs[0], graphs[1])
         except Rejected as error:
+            if json_file is not None:
+                write_json({"accepted": False, "reason": str(error)}, json_file)
             fail(f"{certificate} is rejected: {error}")
             return ExitCode.DIFFERENT
-    for name in shown:
-        click.echo(f"output {name!r}: proved equal")
+    if json_file is not None:
+        write_json(shown.to_json(), json_file)
+    if json_file != "-":
+        for line in shown.lines():
+            click.echo(line)
     return ExitCode.OK
 
 

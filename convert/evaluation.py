@@ -3,57 +3,110 @@
 from __future__ import annotations
 
 import base64
+import functools
+import hashlib
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx.reference import ReferenceEvaluator
 
-from ..passes.graph import Graph, Node
-from ..passes.loop import Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked, is_if, is_loop, part_range
-from ..passes.protos import ENUMS, attribute_to_proto
+from ..passes.graph import Node
+from ..passes.protos import ENUMS
 from ..passes.schemas import HUB_OPSETS
 from ..passes.tensor import TensorData
 from ..passes.types import DType
+from .reference import Reference, Undefined, defined
 
 Json = dict[str, Any]
-_ROUNDING = 1e-4
-"""Relative, of operators that are no primitives."""
 _LARGEST = 4
 """Of sizes and passes that are drawn."""
 _COMPUTED = ("$slice", "$select", "$if", "$constant", "$integers", "$output")
 
-
-_NONE = np.zeros(0)
 _DRAWN = ("$input", "$variable", "$final", "$stack")
 
 
-class Undefined(Exception):
-    """No value in this world: operands that don't go together, or no tensor."""
+class Terms(list[Json]):
+    """A certificate's terms; none has a second index, counted from the end."""
+
+    def __getitem__(self, index: Any) -> Any:
+        if index < 0:
+            raise IndexError(index)
+        return super().__getitem__(index)
+
+
+@dataclass
+class Shared:
+    """What all worlds of a certificate have in common.
+
+    Attributes:
+        constants: of the files, by digest.
+        turns: term of the number of a pass -> how many passes there are.
+        numbers: that are drawn more often than others.
+        known: the values of constant terms.
+    """
+
+    terms: list[Json]
+    constants: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    turns: dict[int, Any] = field(default_factory=dict[int, Any])
+    numbers: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(0))
+    known: dict[int, Any] = field(default_factory=dict[int, Any])
+    reference: Reference = field(default_factory=Reference)
+
+    def constant(self, index: int) -> Any:
+        """The value of a constant term."""
+        if index not in self.known:
+            self.known[index] = self._constant(self.terms[index])
+        return self.known[index]
+
+    def _constant(self, term: Json) -> Any:
+        if term["op"] == "$integers":
+            return _integers(term, term["elements"])
+        data = term.get("data")
+        if data is None:
+            shape = tuple(term["shape"])
+            return self.constants[str(np.dtype(DType(term["dtype"]).numpy)), shape, term["attributes"]["content"]]
+        if "texts" in data:
+            return np.array(data["texts"], object).reshape(data["shape"])
+        return np.frombuffer(base64.b64decode(data["bytes"]), DType(term["dtype"]).numpy).reshape(data["shape"])
+
+
+def digest(array: np.ndarray[Any, Any]) -> Any:
+    """What arrays that are the same to the bit have in common."""
+    if array.dtype == object:
+        return "string", array.shape, tuple(str(one) for one in array.reshape(-1))
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return str(array.dtype), array.shape, hashlib.blake2b(data.data, digest_size=16).hexdigest()
+
+
+def is_known(term: Json) -> bool:
+    """Whether a term is a constant."""
+    if term["op"] != "$integers":
+        return term["op"] == "$constant"
+    return all(isinstance(size, int) for size in term["elements"])
+
+
+def is_own(terms: list[Json], leaf: int, axis: int, size: Any) -> bool:
+    """Whether a size of a leaf is just the one that it has, and may be any."""
+    if not isinstance(size, list) or len(size) != 1 or size[0][0] != 1 or len(size[0][1]) != 1:
+        return False
+    term = terms[size[0][1][0]]
+    return (term["op"], term["operands"], term["attributes"]) == ("$size", [leaf], {"axis": axis})
+
+
+def _integers(term: Json, elements: Sequence[int]) -> Any:
+    low, high = DType(term["dtype"]).integer_limits
+    numbers = [(one - low) % (high - low + 1) + low for one in elements]
+    return np.array(numbers, DType(term["dtype"]).numpy).reshape(term["shape"])
 
 
 class World:
     """Random values of the terms that aren't computed from others; `fixed` has those that are set."""
 
-    def __init__(
-        self,
-        terms: list[Json],
-        constants: dict[str, TensorData],
-        turns: dict[int, Any],
-        seed: int,
-        fixed: dict[int, Any],
-        numbers: np.ndarray[Any, Any] = _NONE,
-    ) -> None:
-        """
-        Args:
-            constants: of the files, by digest.
-            turns: term of the number of a pass -> how many passes there are.
-            numbers: that are drawn more often than others.
-        """
-        self.terms, self.constants, self.turns, self.seed, self.fixed = terms, constants, turns, seed, fixed
-        self.numbers = numbers
+    def __init__(self, shared: Shared, seed: int, fixed: dict[int, Any]) -> None:
+        self.shared, self.seed, self.fixed = shared, seed, fixed
         self.known: dict[int, Any] = dict(fixed)
 
     def at(self, iteration: int, number: int) -> World:
@@ -62,7 +115,7 @@ class World:
 
     def where(self, fixed: dict[int, Any]) -> World:
         """The same world with other values of some terms."""
-        return World(self.terms, self.constants, self.turns, self.seed, {**self.fixed, **fixed}, self.numbers)
+        return World(self.shared, self.seed, {**self.fixed, **fixed})
 
     def size(self, size: Any) -> int:
         if isinstance(size, int):
@@ -74,23 +127,37 @@ class World:
         if index is None or isinstance(index, TensorData):
             return None if index is None else index.numpy()
         if index not in self.known:
-            self.known[index] = self._value(index, self.terms[index])
+            term = self.shared.terms[index]
+            self.known[index] = self.shared.constant(index) if is_known(term) else self._value(index, term)
         return self.known[index]
+
+    def kept(self, leaf: int, term: Any, before: Sequence[Any] = ()) -> Any:
+        """The value of a leaf, if a term has the type that is drawn for it, sizes aside that are the leaf's own.
+
+        Args:
+            before: sizes that the leaf has before those of the term.
+        """
+        found, like = self.shared.terms[leaf], np.asarray(self.value(term))
+        actual = (*map(self.size, before), *like.shape)
+        if len(found["shape"]) != len(actual) or like.dtype != DType(found["dtype"]).numpy:
+            return None
+        for axis, (size, expected) in enumerate(zip(found["shape"], actual, strict=True)):
+            if not is_own(self.shared.terms, leaf, axis, size) and self.size(size) != expected:
+                return None
+        return self.value(leaf)
 
     def _value(self, index: int, term: Json) -> Any:
         op, attributes, operands = term["op"], term["attributes"], term["operands"]
-        random = np.random.default_rng([self.seed, index])
+        if not op.startswith("$"):
+            return self._applied(index, 0)
         match op:
-            case "$constant":
-                return self._constant(term)
             case "$integers":
-                low, high = DType(term["dtype"]).integer_limits
-                numbers = [(self.size(one) - low) % (high - low + 1) + low for one in term["elements"]]
-                return np.array(numbers, DType(term["dtype"]).numpy).reshape(term["shape"])
+                return _integers(term, [*map(self.size, term["elements"])])
             case "$size" if operands[0] not in self.fixed and (
-                self.terms[operands[0]]["op"].startswith("$") and self.terms[operands[0]]["op"] not in _COMPUTED
+                self.shared.terms[operands[0]]["op"].startswith("$")
+                and self.shared.terms[operands[0]]["op"] not in _COMPUTED
             ):
-                return np.int64(random.integers(1, _LARGEST))
+                return np.int64(self._random(index).integers(int(self.seed % 4 != 3), _LARGEST))  # empty in some worlds
             case "$size":
                 return np.int64(np.shape(self.value(operands[0]))[attributes["axis"]])
             case "$element":
@@ -101,16 +168,17 @@ class World:
                 sizes = {self.size(one) for one in term["elements"]} - {1}
                 return np.int64(defined(len(sizes) < 2) and max(sizes, default=1))
             case "$pass":
-                most = self.size(self.turns[index])
-                return np.int64(defined(most > 0) and random.integers(0, most))
+                most = self.size(self.shared.turns[index])
+                return np.int64(defined(most > 0) and self._random(index).integers(0, most))
             case "$passes":
                 most = min([_LARGEST, *(self.size(one) for one in term["most"])])
-                return np.int64(defined(most >= 0) and random.integers(0, most + 1))
+                return np.int64(defined(most >= 0) and self._random(index).integers(0, most + 1))
             case "$if":
                 return self.value(operands[1 if bool(np.all(self.value(operands[0]))) else 2])
             case "$slice":
                 x, starts, sizes = map(self.value, operands)
                 for axis, start, size, step in zip(attributes["axes"], starts, sizes, attributes["steps"], strict=True):
+                    defined(int(size) <= x.shape[axis])
                     x = _taken(x, axis, int(start) + step * np.arange(max(int(size), 0)))
                 return x
             case "$select":
@@ -118,21 +186,18 @@ class World:
                 length = x.shape[attributes["axis"]]
                 return _taken(x, attributes["axis"], np.asarray(at + length if -length <= at < 0 else at))
             case "$output":
-                return self._applied(self.terms[operands[0]], attributes["index"])
-        return self._drawn(term, random) if op.startswith("$") else self._applied(term, 0)
+                return self._applied(operands[0], attributes["index"])
+        return self._drawn(term, self._random(index))
 
-    def _applied(self, term: Json, index: int) -> Any:
+    def _random(self, index: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, index])
+
+    def _applied(self, index: int, output: int) -> Any:
+        term = self.shared.terms[index]
         domain, _, name = term["op"].rpartition(".")
         attributes = {key: attribute_of(one) for key, one in term["attributes"].items()}
-        return applied(domain, name, attributes, [self.value(one) for one in term["operands"]], index + 1)[index]
-
-    def _constant(self, term: Json) -> Any:
-        data = term.get("data")
-        if data is None:
-            return self.constants[term["attributes"]["content"]].numpy()
-        if "texts" in data:
-            return np.array(data["texts"], object).reshape(data["shape"])
-        return np.frombuffer(base64.b64decode(data["bytes"]), DType(term["dtype"]).numpy).reshape(data["shape"])
+        values = [self.value(one) for one in term["operands"]]
+        return self.shared.reference.operator(index, (domain, name), attributes, values, output + 1)[output]
 
     def _drawn(self, term: Json, random: np.random.Generator) -> Any:
         sizes: list[Any] | None = term.get("shape")
@@ -140,7 +205,7 @@ class World:
             raise Undefined
         shape = [self.size(one) for one in sizes]
         defined(min(shape, default=0) >= 0 and math.prod(shape) <= 1 << 20)
-        return drawn(DType(term["dtype"]), shape, random, self.numbers, 0.2)
+        return drawn(DType(term["dtype"]), shape, random, self.shared.numbers, 0.2)
 
 
 def drawn(
@@ -180,12 +245,6 @@ def numbers_of(arrays: Sequence[Any]) -> np.ndarray[Any, Any]:
     return np.unique(found[np.isfinite(found)])
 
 
-def defined(holds: bool) -> bool:
-    if not holds:
-        raise Undefined
-    return True
-
-
 def _taken(x: Any, axis: int, positions: np.ndarray[Any, Any]) -> Any:
     defined(not positions.size or bool(positions.min() >= 0 and positions.max() < x.shape[axis]))
     return x.take(positions, axis)
@@ -199,123 +258,39 @@ def attribute_of(value: Any) -> Any:
 
 def attributes_with_defaults(node: Node) -> Json:
     """A node's attributes with the defaults of its schema."""
-    found: Json = {}
-    for name, attribute in onnx.defs.get_schema(node.op_type, HUB_OPSETS[node.domain], node.domain).attributes.items():
-        if attribute.default_value.name:
-            found[name] = onnx.helper.get_attribute_value(attribute.default_value)
-    found |= {name: value for name, value in node.attributes.items() if value is not None}
-    return {name: comparable(value) for name, value in found.items()}
+    given = {name: value for name, value in node.attributes.items() if value is not None}
+    return {name: comparable(value) for name, value in (_defaults(*node.op) | given).items()}
+
+
+@functools.cache
+def _defaults(domain: str, op: str) -> Json:
+    return {
+        name: onnx.helper.get_attribute_value(attribute.default_value)
+        for name, attribute in onnx.defs.get_schema(op, HUB_OPSETS[domain], domain).attributes.items()
+        if attribute.default_value.name
+    }
 
 
 def comparable(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, TensorData):
+        return digest(value.numpy())
     return [comparable(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def applied(domain: str, op: str, attributes: Json, values: Sequence[Any], outputs: int) -> list[Any]:
-    """The results of an operator of the hub, by onnx's reference implementation."""
-    feed = {f"x{index}": np.asarray(value) for index, value in enumerate(values) if value is not None}
-    names = [f"x{index}" if value is not None else "" for index, value in enumerate(values)]
-    node = onnx.NodeProto(op_type=op, domain=domain, input=names, output=[f"y{index}" for index in range(outputs)])
-    node.attribute.extend(attribute_to_proto(name, value) for name, value in attributes.items() if value is not None)
-    given, wanted = ([onnx.ValueInfoProto(name=name) for name in some] for some in (feed, node.output))
-    opsets = [onnx.helper.make_opsetid(name, version) for name, version in HUB_OPSETS.items() if name in ("", domain)]
-    model = onnx.helper.make_model(onnx.helper.make_graph([node], op, given, wanted), opset_imports=opsets)
-    try:
-        with np.errstate(all="ignore"):
-            return list(ReferenceEvaluator(model).run(None, feed))
-    except Exception as error:  # operands that don't go together, or none that it implements
-        raise Undefined from error
-
-
-def run_loop(node: Node, values: Sequence[Any]) -> list[Any]:
-    """The results of a loop, run by its definition."""
-    loop, count = Loop(node), 0
-    limits = limits_of(loop, values)
-    carried = {entry.indices: values[entry.indices.operand] for entry in loop.of(Carried)}
-    stacks: dict[Any, list[Any]] = {entry.indices: [] for entry in loop.of(Stacked)}
-    goes_on = values[1] is None or bool(np.all(values[1]))
-    while goes_on and count < min([_LARGEST * _LARGEST, *limits]):
-        inputs: list[Any] = []
-        for entry in loop.entries:
-            if entry.body_input is not None:
-                state = carried.get(entry.indices)
-                operand = values[entry.indices.operand] if entry.indices.operand >= 0 else None
-                inputs.append(state if isinstance(entry.slot, Carried) else seen(entry, operand, count))
-        results = run_graph(loop.body, inputs)
-        for entry in loop.entries:
-            if entry.body_output is not None:
-                value = results[entry.indices.body_output]
-                if isinstance(entry.slot, Condition):
-                    goes_on = bool(np.all(value))
-                elif isinstance(entry.slot, Carried):
-                    carried[entry.indices] = value
-                else:
-                    stacks[entry.indices].append(value)
-        count += 1
-    defined(count < _LARGEST * _LARGEST and (count > 0 or not stacks))
-    found = {**carried, **{key: laid_out(parts, key.slot) for key, parts in stacks.items()}}
-    return [value for _, value in sorted((key.result, value) for key, value in found.items())]
-
-
-def run_graph(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-    """The outputs of a hub graph, by onnx's reference implementation."""
-    known = {value: value.data.numpy() for value in graph.constants if value.data is not None}
-    known |= dict(zip(graph.inputs, inputs, strict=True))
-    for node in graph.topological():
-        values = [None if value is None else known[value] for value in node.inputs]
-        if is_loop(node):
-            results = run_loop(node, values)
-        elif is_if(node):
-            results = run_graph(node.regions["then" if bool(np.all(values[0])) else "else"], values[1:])
-        else:
-            results = applied(node.domain, node.op_type, node.attributes, values, len(node.outputs))
-        known.update(zip(node.outputs, results, strict=True))
-    return [known[value] for value in graph.outputs]
-
-
-def limits_of(loop: Loop, values: Sequence[Any]) -> list[int]:
-    found = [] if values[0] is None else [max(0, int(np.asarray(values[0]).reshape(-1)[0]))]
-    for entry in loop.of(Sliced):
-        assert isinstance(entry.slot, Sliced)
-        found.append(part_range(entry.slot, values[entry.indices.operand].shape[entry.slot.axis])[1])
-    return found
-
-
-def seen(entry: Entry, operand: Any, number: int) -> Any:
-    """What a body sees in a pass of what isn't carried."""
-    slot = entry.slot
-    if not isinstance(slot, Sliced):
-        return (
-            np.int64(number)
-            if isinstance(slot, Iteration)
-            else np.bool_(True)
-            if isinstance(slot, Condition)
-            else operand
-        )
-    first, count = part_range(slot, operand.shape[slot.axis])
-    at = first + slot.stride * number
-    defined(number < count)
-    if slot.part is None:
-        return operand.take(at, slot.axis)
-    return operand.take(np.arange(slot.part) + (at - slot.part + 1 if slot.reversed else at), slot.axis)
-
-
-def laid_out(parts: Sequence[Any], slot: Any) -> Any:
-    """Elements of all passes, as a Stacked slot collects them."""
-    ordered = list(parts)[::-1] if slot.reverse else list(parts)
-    return np.stack(ordered, slot.axis) if slot.part is None else np.concatenate(ordered, slot.axis)
-
-
-def equal(one: Any, other: Any, near: bool = False) -> bool:
+def equal(one: Any, other: Any, with_zeros: bool = True) -> bool:
+    """Whether values are the same to the bit, all NaNs being one; without the signs of zeros if they don't count."""
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(equal, one, other))
     one, other = np.asarray(one), np.asarray(other)
     if one.shape != other.shape or one.dtype != other.dtype:
         return False
     if one.dtype == object or one.dtype.kind in "biu":
-        return bool(np.array_equal(one, other))
-    left, right = (array if array.dtype.kind == "c" else array.astype(np.float64) for array in (one, other))
-    share = _ROUNDING if near else 0.0
-    return bool(np.allclose(left, right, share, share, equal_nan=True))
+        return bool((one == other).all())
+    if one.dtype.kind == "c":
+        return equal(one.real, other.real, with_zeros) and equal(one.imag, other.imag, with_zeros)
+    alike = one == other
+    if with_zeros:
+        alike &= np.signbit(one) == np.signbit(other)
+    return bool((alike | ((one != one) & (other != other))).all())

@@ -153,9 +153,9 @@ class _Writer:
             assert term.data is not None
             if term.data.nbytes <= _LARGEST or term.data.dtype is DType.STRING:
                 found["attributes"], found["data"] = {}, _data(term.data.numpy())
+                del found["shape"]
             else:
                 found["attributes"] = {"content": term.attribute("content")}
-            del found["shape"]
         return index
 
 
