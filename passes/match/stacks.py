@@ -72,14 +72,14 @@ def gather_counted(m: Maker, one: Application) -> Term | None:
     return sliced(m, x, [axis], [first], [indices.shape[0]], [step])
 
 
-@rule("Cast of a stack is a stack of Casts", "Cast")
+@rule("Cast of a stack is a stack of Casts, where each of these is something simpler", "Cast")
 def cast_stack(m: Maker, one: Application) -> Term | None:
     x = one.operand(0)
     if x.op != STACK or x.element is None or x.shape is None:
         return None
     element = m.apply("Cast", (x.element,), one.attributes)
     group = x.attribute("group")
-    if element.shape is None or group not in element.open:
+    if element.shape is None or group not in element.open or (element.op == "Cast" and x.element in element.operands):
         return None
     sizes = [None if _is_own(size, x) else size for size in x.shape[1:]]
     return stacked(m, group, element, sizes, x.open, x.shape[0])
