@@ -19,7 +19,7 @@ _ONE_IN: dict[int, str] = {
         "openvino_raising/test_mutations openvino_raising/test_onnx opset/test_corpus"
     ),
     2: (
-        "decompose/test_argmax hlo/test_hostile hlo/test_lower_loops "
+        "compiled/test_growing compiled/test_whole_graph decompose/test_argmax hlo/test_hostile hlo/test_lower_loops "
         "hlo/test_lower_quantize hlo/test_raise_dot hlo/test_raise_elementwise_random hlo/test_raise_reduce "
         "hlo/test_raise_scatter hlo/test_raise_shape hlo/test_raise_sort mdf/test_hostile mdf/test_stateful_cases "
         "openvino_lowering/test_operators openvino_raising/test_loop_forms openvino_raising/test_states "
@@ -27,6 +27,7 @@ _ONE_IN: dict[int, str] = {
         "recurrent/test_lengths"
     ),
     3: (
+        "command/test_memory compiled/test_halves "
         "hlo/test_lower_nn hlo/test_lower_operators hlo/test_raise_batch_norm hlo/test_raise_complex "
         "hlo/test_raise_convolution hlo/test_raise_indexing hlo/test_raise_linalg hlo/test_raise_windows "
         "hlo/test_text_xla mdf/test_function_form mdf/test_function_form_engine mdf/test_function_form_hostile "
@@ -34,8 +35,8 @@ _ONE_IN: dict[int, str] = {
         "oracles/test_mdf passes/test_patterns recurrent/test_fuse"
     ),
     4: (
-        "command/test_opset command/test_written compare/test_combined compiled/test_cache compiled/test_random_bodies "
-        "compiled/test_recorded control_flow/test_cases "
+        "command/test_opset command/test_written compare/test_combined compiled/test_cache "
+        "control_flow/test_cases "
         "hlo/test_lower_draws hlo/test_raise_elementwise_types hlo/test_text_errors hlo/test_xla_oracle "
         "mdf/test_functions mdf/test_numbers only_ops/test_command openvino_ir/test_hub_round_trip "
         "openvino_ir/test_read oracles/test_runtimes test_samples"
@@ -45,7 +46,10 @@ _ONE_IN: dict[int, str] = {
         "hlo/test_raise_linalg_eig hlo/test_raise_linalg_lapack openvino_lowering/test_loop_forms "
         "opset/test_twelve_cases recurrent/test_convert"
     ),
-    7: "decompose/test_ml hlo/test_raise_elementwise openvino_lowering/test_catalogue",
+    7: (
+        "compiled/test_random_bodies compiled/test_recorded decompose/test_ml hlo/test_raise_elementwise "
+        "openvino_lowering/test_catalogue"
+    ),
     9: "hlo/test_programs mdf/test_command openvino_raising/test_dynamic openvino_raising/test_numbers",
     10: "compiled/test_elementwise hlo/test_stablehlo",
     12: "compiled/test_loops compiled/test_tensors",

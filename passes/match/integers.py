@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..types import DType
-from .elementwise import filled, result_shape, scalar_data
+from .elementwise import filled, result_shape
 from .maker import Application, Maker, rule, rules_of
 from .polynomials import Size, as_atom, multiplied_out, quotient, variable
 from .terms import CONSTANT, ELEMENT, FOLLOWED, INTEGERS, MOST_ELEMENTS, Term, Typed
@@ -104,20 +104,6 @@ def integer_extreme(m: Maker, one: Application) -> Term | None:
         return None if one.operand(0).shape == one.operand(1).shape == () else _extreme(m, one.op, dtype, a, b)
 
     return _each(m, one, dtype, chosen)
-
-
-@rule("the smaller of 0 and a count of what is true is 0", "Min")
-def least_count(m: Maker, one: Application) -> Term | None:
-    if len(one.operands) != 2:
-        return None
-    for count, other in ((one.operand(0), one.operand(1)), (one.operand(1), one.operand(0))):
-        counted = count.operands[0] if count.op == "ReduceSum" else None
-        truths = counted.operands[0] if counted is not None and counted.op == "Cast" else None
-        if truths is None or truths.dtype is not DType.BOOL or count.dtype is not DType.INT64:
-            continue
-        if scalar_data(m, other) == 0 and other.shape is not None and other.shape == count.shape:
-            return other
-    return None
 
 
 def _extreme(m: Maker, op: str, dtype: DType, a: Size, b: Size) -> Size:

@@ -84,6 +84,33 @@ def test_rejected_after_tampering(change: Callable[[dict[str, Any]], object], tm
         check(path, a, b)
 
 
+def as_second_index(found: dict[str, Any]) -> None:
+    graph = found["b"]
+    graph["nodes"][-1]["outputs"] = [one - len(found["terms"]) for one in graph["nodes"][-1]["outputs"]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: c["terms"][c["a"]["inputs"][0]]["shape"][0][0].__setitem__(0, 3),
+        lambda c: c["terms"][c["a"]["inputs"][0]]["shape"].__setitem__(0, [[2, []]]),
+        as_second_index,
+    ],
+    ids=["some sizes only", "one size only", "terms by a second index"],
+)
+def test_rejected_for_open_sizes_and_indices(change: Callable[[dict[str, Any]], object], tmp_path: Path) -> None:
+    text = "(float[N, 3] x, int64[2] s) => (float[p, q] y) { y = Reshape <allowzero = 1> (x, s) }"
+    onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "a.onnx")
+    a = to_hub(load(tmp_path / "a.onnx"))
+    path = written(tmp_path, a, a)
+    found = json.loads(path.read_text())
+    assert check(path, a, a).outputs == ["y"]
+    change(found)
+    path.write_text(json.dumps(found))
+    with pytest.raises(Rejected):
+        check(path, a, a)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"certificate": 2}'])
 def test_what_is_no_certificate(text: str, tmp_path: Path) -> None:
     a, _ = graphs(tmp_path, EQUAL["commuted"])

@@ -97,7 +97,9 @@ def test_classes_of_the_catalogue_are_equal_values(tmp_path: Path) -> None:
         assert not count["different"] and not count["run differently often"], source
 
 
-@pytest.mark.parametrize("name", ["greedy_nms", "bouncing_ball", "lcg", "rnn_scan_both"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("greedy_nms", marks=pytest.mark.full), "bouncing_ball", "lcg", "rnn_scan_both"]
+)
 def test_mutants_of_samples_are_not_proved(name: str) -> None:
     count = mutants.judged((name, SAMPLES / f"{name}.onnx"), 0, 1, 50, "")
     assert count["mutants"] > 20 and not count["false"] and not count["failed"]
