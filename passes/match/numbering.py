@@ -186,6 +186,8 @@ class Numbering:
         """
         if lowered and self._lowered:
             return None
+        if any(term is not None and term.dtype is None and term.container is None for term in operands):
+            return None  # it isn't even known whether it is a tensor
         types = tuple(None if term is None else self.m.type_of(term) for term in operands)
         if open_sizes:
             known, types = types, tuple(map(_opened, types))
