@@ -83,9 +83,12 @@ class Trials:
         for world in worlds:
             try:
                 found = of(world)
-                expected = tuple(map(world.value, terms)) if isinstance(terms, list) else world.value(terms)
             except (Undefined, *APART):
                 continue
+            try:
+                expected = tuple(map(world.value, terms)) if isinstance(terms, list) else world.value(terms)
+            except (Undefined, *APART):
+                raise Rejected(f"{what}: it has a value where the term in the certificate has none") from None
             if not equal(found, expected, with_zeros):
                 raise Rejected(f"{what}: it has another value than the term in the certificate")
             count += 1
