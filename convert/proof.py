@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,15 +140,29 @@ def _tried(found: Matching) -> tuple[dict[str, int], list[str]]:
     return sets, sorted(refuted)
 
 
-def write_certificate(proof: Proof, path: Path) -> None:
-    """Write the certificate of a proof that holds.
+def write_certificate(proof: Proof, path: Path) -> str:
+    """Write the certificate of a proof that holds, if `check` accepts it: it computes no sequences and optionals.
+
+    Returns:
+        Why there is none, a line for the report; "" if it was written.
 
     Raises:
         InvalidModel: it can't be written.
     """
-    assert proof.matching is not None
+    from .check import Rejected, check  # with onnx's reference implementation, which takes a while to import
+
+    assert proof.matching is not None and proof.matching.graphs is not None
+    text = json.dumps(certificate(proof.matching), separators=(",", ":"))
+    with tempfile.TemporaryDirectory(prefix="backedge-") as scratch:
+        file = Path(scratch) / "certificate.json"
+        file.write_text(text, encoding="utf-8")
+        try:
+            check(file, *proof.matching.graphs)
+        except Rejected as error:
+            return f"there is no certificate: check can't follow the proof ({error})"
     with writing(path):
-        path.write_text(json.dumps(certificate(proof.matching), separators=(",", ":")), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
+    return ""
 
 
 def lowered_alone(target: Format, opset: int | None) -> Callable[[Node], Graph | None]:

@@ -235,8 +235,8 @@ def verify(
             report.proof = proved.to_json()
             if report.verdict == "equal":
                 report.verdict = "proved"
-                if certificate is not None:
-                    write_certificate(proved, certificate)
+                why_none = "" if certificate is None else write_certificate(proved, certificate)
+                notes += [why_none] if why_none else []
                 report.reasons = [_proved(report), *report.reasons[1:], *notes]
                 return report
             rounding = _rounding(paths, formats, hub_a, hub_b)

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
-from ..types import DType
+from ..types import DType, OptionalType, SequenceType, TensorType
 from .groups import Class, Group, Member
 from .matching import Matching
 from .numbering import Numbering
@@ -173,4 +173,4 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, bytes):
         return {"bytes": base64.b64encode(value).decode()}
-    return repr(value) if isinstance(value, Term) else value
+    return repr(value) if isinstance(value, Term | SequenceType | OptionalType | TensorType) else value

@@ -286,7 +286,10 @@ def expand_integers(m: Maker, one: Application) -> Term | None:
 @rule("Pad by nothing = x", "Pad")
 def pad_nothing(m: Maker, one: Application) -> Term | None:
     x, sizes = one.operand(0), m.table.elements(one.operand(1)) if len(one.operands) > 1 else None
-    return x if x.rank is not None and sizes is not None and all(size == 0 for size in sizes) else None
+    is_whole = len(one.operands) < 4 or one.operands[3] is None
+    if x.rank is None or sizes is None or not is_whole or len(sizes) != 2 * x.rank:
+        return None
+    return x if all(size == 0 for size in sizes) else None
 
 
 def types(m: Maker, one: Application) -> Typed | None:

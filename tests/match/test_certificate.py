@@ -19,6 +19,7 @@ from backedge.convert.proof import matched
 from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph
 from backedge.passes.match.certificate import certificate
+from control_flow.cases import CASES
 from proofs import certificates
 from proofs.share import sources
 
@@ -168,6 +169,35 @@ def test_no_certificate_without_a_proof(tmp_path: Path) -> None:
     assert report.verdict == "incomparable" and not (tmp_path / "c.json").exists()
     assert report.verification is not None
     assert "there is no proof, and so no certificate" in report.verification.reasons
+
+
+@pytest.mark.parametrize("name", ["seq_insert_concat", "seq_optional_branch"])
+def test_no_certificate_that_is_not_accepted(name: str, tmp_path: Path) -> None:
+    """The checker computes no sequences and optionals."""
+    (case,) = (one for one in CASES if one.name == name)
+    onnx.save(case.model(), tmp_path / "a.onnx")
+    report = convert(tmp_path / "a.onnx", tmp_path / "b.onnx", opset=13, certificate=tmp_path / "c.json")
+    assert report.verification is not None
+    if name == "seq_insert_concat":
+        assert report.verdict == "proved"
+        assert "there is no certificate: check can't follow" in report.verification.reasons[-1]
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_a_cast_of_what_is_stacked(tmp_path: Path) -> None:
+    """What a loop stacks in float64, each a cast of a float32, and casts back outside."""
+    (case,) = (one for one in CASES if one.name == "type_loop_double")
+    onnx.save(case.model(), tmp_path / "a.onnx")
+    report = convert(tmp_path / "a.onnx", tmp_path / "b.onnx", opset=13, certificate=tmp_path / "c.json")
+    assert report.verdict == "proved"
+    graphs = [to_hub(load(tmp_path / name)) for name in ("a.onnx", "b.onnx")]
+    assert set(check(tmp_path / "c.json", *graphs).outputs) == {"y", "all"}
+    found = json.loads((tmp_path / "c.json").read_text())
+    (stack,) = (one for one in found["terms"] if one["op"] == "$stack" and one["dtype"] == "float32")
+    stack["element"] = next(at for at, one in enumerate(found["terms"]) if one["op"] == "$variable")
+    (tmp_path / "d.json").write_text(json.dumps(found))
+    with pytest.raises(Rejected):
+        check(tmp_path / "d.json", *graphs)
 
 
 @pytest.mark.parametrize("name", ["greedy_nms", "newton_sqrt", "rnn_scan_both"])
