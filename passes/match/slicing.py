@@ -177,9 +177,21 @@ def slice_concat(m: Maker, one: Application) -> Term | None:
 @rule("the element of an axis of size 1 is what the axis is taken off", SELECT)
 def select_only(m: Maker, one: Application) -> Term | None:
     x, axis = one.operand(0), one.attribute("axis")
-    if x.shape is None or x.shape[axis] != 1:
+    if x.shape is None or x.shape[axis] != 1 or not may_drop_index(m, one):
         return None
     return reshape(m, x, (*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+def may_drop_index(m: Maker, one: Application) -> bool:
+    """Whether a `$select` may be taken for something that has a result for other indices, too: it is certain to have
+    one, or need not be (see `Maker.is_strict`)."""
+    if not m.is_strict:
+        return True
+    x, index = one.operand(0), index_of(m, one)
+    assert x.shape is not None
+    size = x.shape[one.attribute("axis")]
+    from_start = m.table.is_negative_never(index) and m.table.is_at_most(index + 1, size)
+    return from_start or (m.table.is_negative_never(-1 - index) and m.table.is_negative_never(size + index))
 
 
 def index_of(m: Maker, one: Application) -> Size:
@@ -213,7 +225,7 @@ def select_integers(m: Maker, one: Application) -> Term | None:
 @rule("an element of a slice is one of what is sliced", SELECT)
 def select_sliced(m: Maker, one: Application) -> Term | None:
     x, axis, index = one.operand(0), one.attribute("axis"), index_of(m, one)
-    if x.op != SLICE or x.operands[0] is None or not m.table.is_negative_never(index):
+    if x.op != SLICE or x.operands[0] is None or not m.table.is_negative_never(index) or not may_drop_index(m, one):
         return None
     starts, sizes, axes = x.operands[1], x.operands[2], x.attribute("axes")
     assert starts is not None and sizes is not None
@@ -293,6 +305,8 @@ def select_expanded(m: Maker, one: Application) -> Term | None:
         return None
     rest = (*x.shape[:axis], *x.shape[axis + 1 :])
     at = axis - (len(x.shape) - len(inner.shape))
+    if (at < 0 or inner.shape[at] == 1) and not may_drop_index(m, one):
+        return None
     if at < 0:
         return expand(m, inner, rest)
     if inner.shape[at] == 1:

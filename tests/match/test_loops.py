@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,7 @@ FEEDS: list[dict[str, Any]] = [
 ]
 
 
-def graphs(folder: Path, texts: tuple[str, str]) -> tuple[Graph, Graph]:
+def graphs(folder: Path, texts: Iterable[str]) -> tuple[Graph, Graph]:
     found: list[Graph] = []
     for name, text in zip("ab", texts, strict=True):
         onnx.save(onnx.parser.parse_model(HEAD + text), folder / f"{name}.onnx")
@@ -242,6 +243,27 @@ def test_an_empty_sequence_cannot_be_joined(tmp_path: Path) -> None:
     texts = (LISTED.format("SequenceEmpty ()", ""), LOOP.format("a2 = Add (a, k)  s = Identity (a2)"))
     a, b = graphs(tmp_path, texts)
     assert matched(a, b).proved and not matched(b, a).proved and matched(a, a).proved
+
+
+BEYOND = {
+    "repeated": "c = Constant <value_ints = [4]> ()  e = Concat <axis = 0> (n, c)  x = Expand (y, e)"
+    "  z = Gather (x, {})",
+    "sliced": "zero = Constant <value_ints = [0]> ()  x = Slice (w, zero, n)  one = Constant <value_int = 1> ()"
+    "  z = Gather ({}, one)",
+    "a sequence": "s = SequenceConstruct (y)  f = Constant <value = bool {{1}}> ()  k = Squeeze (n)  q = Loop (k, f, s)"
+    " <body = b (int64 j, bool c, seq(float[4]) p) => (bool d, seq(float[4]) r) {{ d = Identity (c)"
+    "  r = SequenceInsert (p, y) }}>  z = SequenceAt (q, {})",
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_an_index_beyond_the_end(name: str, tmp_path: Path) -> None:
+    """All elements are the same, or B cuts off what A reads: a large index, or a short slice, has no result."""
+    head = "(float[4] y, float[2,4] w, int64[1] n, int64 i, int64 l) => (float[4] z) "
+    operands = ("w", "x") if name == "sliced" else ("i", "l")
+    a, b = graphs(tmp_path, (f"{head}{{ {BEYOND[name].format(one)} }}" for one in operands))
+    assert not matched(a, b).proved
+    assert matched(a, a).proved and matched(b, b).proved
 
 
 def test_fewer_rows_than_passes(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from backedge.passes.match.rules import RULES, TYPES
 from backedge.passes.match.terms import Table, Term
 from control_flow.cases import CASES
 from proofs.evaluate import Unknown, World
-from proofs.mutants import same
+from proofs.refuting import same
 from proofs.share import converted
 from trust.random_models import make
 

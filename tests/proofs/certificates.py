@@ -38,7 +38,8 @@ from backedge.passes.loop import Loop, Sliced, is_loop
 from backedge.passes.match.certificate import certificate
 from backedge.runtime.compare.runnables import TimeIsUp, alarm
 
-from .mutants import mutants, refuted
+from .mutants import mutants
+from .refuting import refuted
 from .share import converted, sources
 
 Place = tuple[Any, Any]

@@ -30,7 +30,7 @@ from backedge.runtime.compare.input_roles import signature_of
 from backedge.runtime.compare.inputs import design
 from backedge.runtime.executor import Executor, never_compile
 
-from .mutants import same
+from .refuting import same
 from .share import converted, sources
 
 Recorded = dict[Node, list[Any]]

@@ -30,16 +30,12 @@ import onnx
 from backedge.convert.files import load, to_hub
 from backedge.convert.proof import matched
 from backedge.passes.errors import BackedgeError
-from backedge.passes.graph import Graph
-from backedge.passes.structure.canonical import canonicalize
-from backedge.runtime.compare.input_roles import signature_of
-from backedge.runtime.compare.inputs import design
-from backedge.runtime.executor import Executor, never_compile
 from onnx import numpy_helper
 from trust import programs
 from trust.faults import KINDS, Kind, graphs, mutate
 from trust.random_models import make
 
+from .refuting import refuted
 from .share import sources
 
 _ = programs.__doc__  # importing it fills the table of kinds
@@ -100,62 +96,6 @@ def mutants(model: onnx.ModelProto, seed: int, each: int) -> Iterator[tuple[str,
             continue
         if made is not None:
             yield name, made
-
-
-def same(a: Any, b: Any, units: bool = False) -> bool:
-    if isinstance(a, list) or isinstance(b, list):
-        return (
-            isinstance(a, list)
-            and isinstance(b, list)
-            and len(a) == len(b)
-            and all(same(*pair, units) for pair in zip(a, b, strict=True))
-        )
-    if a is None or b is None:
-        return a is b
-    a, b = np.asarray(a), np.asarray(b)
-    if a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    if a.dtype == object:
-        return bool((a == b).all())
-    if a.dtype.kind in "fcV":
-        wide = a.astype(np.float64) if a.dtype.kind == "V" else a
-        other = b.astype(np.float64) if b.dtype.kind == "V" else b
-        close = 4 * np.finfo(wide.dtype).eps if units else 0
-        return bool(np.allclose(wide, other, close, 0, equal_nan=True))
-    return bool(np.array_equal(a, b))
-
-
-def _of_outputs(graph: Graph, other: Graph) -> Graph:
-    """What the outputs that two graphs have in common need: nothing is said of an additional one."""
-    copy, both = graph.copy(), {value.name for value in other.outputs}
-    copy.outputs = [value for value in copy.outputs if value.name in both] or copy.outputs
-    canonicalize(copy)  # stacks that nobody asks for, too
-    return copy
-
-
-def refuted(a: Graph, b: Graph, inputs: int) -> str:
-    """Where two graphs give different results on designed inputs; "" where they don't."""
-    try:
-        feeds = list(design(signature_of(a, b), inputs))
-    except BackedgeError:
-        return ""
-    names = {one.name: other.name for one, other in zip(a.inputs, b.inputs, strict=False)}
-    first, second = (Executor(_of_outputs(*pair), never_compile) for pair in ((a, b), (b, a)))
-    for number, feed in enumerate(feeds):
-        try:
-            expected = first.run(feed)
-        except BackedgeError:
-            continue
-        try:
-            found = second.run({names[name]: value for name, value in feed.items()})
-        except BackedgeError as error:
-            return f"input {number}: only the mutant fails: {error}"
-        for name, one in expected.items():
-            other = found.get(name)
-            if not same(one, other):
-                nearly = "nearly " if same(one, other, units=True) else ""
-                return f"{nearly}input {number}: {name} differs"
-    return ""
 
 
 def judged(source: tuple[str, Path], seed: int, each: int, inputs: int, keep: str) -> Counter[str]:

@@ -6,7 +6,8 @@ python -m proofs.share [catalogue|cases|wheels|samples|jax] [--to 21,13,9,ir,ir-
 A model is converted without being run, what was written is read again, and both are matched. `ir-back` is to IR and
 from there to ONNX again, `hlo-over` to ONNX and from there to HLO, `openvino` the IR that OpenVINO itself makes.
 Counted as proved are proofs modulo lemmas, too, and not those over the reals ("reals"); the second lines count which
-operators proofs stop at, and which are lemmas.
+operators proofs stop at, and which are lemmas. What OpenVINO itself makes of a model counts only where it is right: if
+an input tells it apart from the model, it is "other".
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from backedge.passes.errors import BackedgeError, Unsupported
 from backedge.passes.graph import Graph
 from backedge.passes.match.matching import Matching
 
+from .refuting import refuted
+
 SUFFIXES = {"ir": ".xml", "hlo": ".hlo"}
 
 
@@ -36,7 +39,7 @@ SUFFIXES = {"ir": ".xml", "hlo": ".hlo"}
 class Outcome:
     model: str
     target: str
-    verdict: str  # "proved", "lemmas", "reals", "open", "refused" or "failed"
+    verdict: str  # "proved", "lemmas", "reals", "open", "other", "refused" or "failed"
     seconds: float = 0.0
     stops: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
 
@@ -92,6 +95,12 @@ def judging(a: Graph, b: Graph, target: str) -> Matching:
     return matched(a, b, format, int(kind) if kind.isdigit() else None)
 
 
+def _is_other(a: Graph, b: Graph) -> bool:
+    """Whether OpenVINO's converter made something else of a model: it gives other results, or doesn't end."""
+    why = refuted(a, b, 60, 3.0)
+    return bool(why) and not why.startswith("nearly")
+
+
 def judged(source: tuple[str, Path], targets: list[str]) -> list[Outcome]:
     name, path = source
     found: list[Outcome] = []
@@ -115,6 +124,8 @@ def judged(source: tuple[str, Path], targets: list[str]) -> list[Outcome]:
             verdict = "open" if not result.proved else "lemmas" if result.lemmas else "proved"
             if verdict == "open" and matched(a, b, reals=True).proved:
                 verdict = "reals"
+            if verdict == "open" and target == "openvino" and _is_other(a, b):
+                verdict = "other"
             stops = (sorted({node.op_type for node, _ in result.lemmas}), []) if result.proved else result.frontier()
             found.append(Outcome(name, target, verdict, time.process_time() - began, stops))
     return found
