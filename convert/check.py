@@ -283,6 +283,7 @@ class Checker:
         values, where stacks hold what these passes give, and last values are theirs."""
         group = self.groups[name]
         count = world.size(group["passes"])
+        defined(count <= MOST_PASSES)
         classes = [(at, one) for at, one in enumerate(group["classes"]) if one is not None]
         values = {one["variable"]: world.value(one["initial"]) for _, one in classes}
         own = [(at, term) for at, term in enumerate(self.terms) if term["attributes"].get("group") == int(name)]

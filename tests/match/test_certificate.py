@@ -200,6 +200,23 @@ def test_a_cast_of_what_is_stacked(tmp_path: Path) -> None:
         check(tmp_path / "d.json", *graphs)
 
 
+def test_passes_without_end(tmp_path: Path) -> None:
+    """What passes add to a tensor is computed pass by pass; of a million, nothing is."""
+    text = """(float[2,3] x, float[n,3] y) => (float[m,3] z) { k = Constant <value_int = 3> ()
+        z = Loop (k, , y) <body = b (int64 i, bool c, float[l,3] s) => (bool d, float[o,3] t) {
+            d = Identity (c)  t = Concat <axis = 0> (s, x) }> }"""
+    a, b = graphs(tmp_path, (text, text))
+    found = certificate(matched(a, b))
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(found))
+    assert check(path, a, b).outputs == ["z"]
+    for group in found["groups"].values():
+        group["passes"] = 10**6
+    path.write_text(json.dumps(found))
+    with pytest.raises(Rejected):
+        check(path, a, b)
+
+
 @pytest.mark.parametrize("name", ["greedy_nms", "newton_sqrt", "rnn_scan_both"])
 def test_samples(name: str) -> None:
     count = certificates.judged((name, SAMPLES / f"{name}.onnx"), ["13", "ir"], 6)
