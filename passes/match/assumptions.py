@@ -17,7 +17,7 @@ from .runs import (
     number_body,
     seen_value,
 )
-from .terms import Term
+from .terms import Term, depends
 from .wraps import wrap_of
 
 _ROUNDS = 64
@@ -87,8 +87,7 @@ def _step(m: Any, one: Assumed, became: Term, iteration: Term) -> tuple[Size, ..
         return None
     steps = tuple(new - old for old, new in zip(before, after, strict=True))
     context = next(iter(iteration.open))
-    fixed = all(isinstance(step, int) or all(context not in atom.open for atom in step.atoms) for step in steps)
-    return steps if fixed else None
+    return None if any(depends(step, context) for step in steps) else steps
 
 
 def split(of: Sequence[tuple[Any, Any]]) -> bool:

@@ -9,14 +9,13 @@ import numpy as np
 from ..core import CORE
 from ..types import DType
 from .layout import scalar_of
-from .maker import Application, Maker, rule, rules_of
+from .maker import IEEE, Application, Maker, rule, rules_of
 from .terms import Shape, Term
 
 _COMMUTATIVE = tuple(name for name, core in CORE.items() if "commutative" in core.properties)
 _VARIADIC = ("And", "Or", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min")
 _ELEMENTWISE = tuple(name for name, core in CORE.items() if "elementwise" in core.properties)
 _BINARY = tuple(name for name in _ELEMENTWISE if name not in ("Where", "Cast", "BitCast"))
-_IEEE = (DType.FLOAT32, DType.FLOAT64, DType.FLOAT16)
 
 
 def scalar_data(m: Maker, x: Term) -> Any:
@@ -148,7 +147,7 @@ def neutral(m: Maker, one: Application) -> Term | None:
 def subtracted_constant(m: Maker, one: Application) -> Term | None:
     x, constant = one.operand(0), one.operand(1)
     data = m.data(constant)
-    if data is None or x.dtype not in _IEEE or m.data(x) is not None:
+    if data is None or x.dtype not in IEEE or m.data(x) is not None:
         return None
     return m.make("Add", x, m.make("Neg", constant))
 
@@ -170,7 +169,7 @@ def negated(m: Maker, one: Application) -> Term | None:
 @rule("x / c = x * (1/c) where c is a power of two whose inverse is exact", "Div")
 def division_by_power(m: Maker, one: Application) -> Term | None:
     x, by = one.operand(0), one.operand(1)
-    if x.dtype not in _IEEE:
+    if x.dtype not in IEEE:
         return None
     value = scalar_data(m, by)
     if value is None or not np.isfinite(value) or value == 0:

@@ -320,6 +320,8 @@ class Maker:
 
 
 _LARGEST = 1 << 24  # elements of a constant that is computed with
+IEEE = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
+"""Floats whose arithmetic IEEE 754 decides to the bit."""
 _ROUNDED_ONCE = frozenset(["Add", "Sub", "Mul", "Div", "Sqrt"])
 
 
@@ -335,7 +337,7 @@ def _rounds_once(application: Application) -> bool:
             one.bits >= (8 if one.is_integer else 16) or one is DType.BOOL for one in (dtype, to)
         )
     if application.op in _ROUNDED_ONCE and dtype.is_float:
-        return dtype in (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
+        return dtype in IEEE
     return application.op in ("Add", "Sub", "Mul", "CumSum", "ReduceSum", "ReduceProd") and dtype.is_integer
 
 

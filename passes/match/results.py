@@ -15,8 +15,8 @@ from .maker import Maker
 from .numbering import Numbering
 from .polynomials import variable
 from .runs import NumberedBody, Run, Unfollowed, advanced, number_body, open_outside
-from .stacks import close, stacked
-from .terms import Term, Typed
+from .stacks import stacked
+from .terms import Term, Typed, close, depends
 
 FINAL = "$final"
 """The last value of a class of carried values of a group of loops."""
@@ -82,8 +82,7 @@ def _closed_form(numbering: Numbering, group: Group, of: Class, open_: frozenset
 
 def _varies(term: Term, context: int) -> bool:
     """Whether a size of a term differs from pass to pass."""
-    sizes = [size for size in term.shape or () if not isinstance(size, int)]
-    return any(context in atom.open for size in sizes for atom in size.atoms)
+    return any(depends(size, context) for size in term.shape or ())
 
 
 def _stacked(numbering: Numbering, group: Group, slot: Slot, element: Term, open_: frozenset[int]) -> Term:
@@ -96,12 +95,8 @@ def _stacked(numbering: Numbering, group: Group, slot: Slot, element: Term, open
         axis = slot.axis % max(1, len(element.shape))
         if not isinstance(element.shape[axis], int):
             raise Unfollowed
-    inside = {group.index}
-    shape = [
-        None if not isinstance(size, int) and any(inside & atom.open for atom in size.atoms) else size
-        for size in element.shape
-    ]
-    if not element.open & inside and None not in shape:
+    shape = [None if depends(size, group.index) else size for size in element.shape]
+    if group.index not in element.open and None not in shape:
         stack = expand(m, reshape(m, element, (1, *element.shape)), (passes, *element.shape))
     else:
         stack = stacked(m, group.index, element, shape, open_, passes)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from . import choice, containers, elementwise, integers, layout, reductions, slicing, stacks
+from . import choice, containers, elementwise, integers, layout, reductions, selecting, slicing, stacks
 from .maker import Application, Maker, Rule
 from .terms import Typed
 
-_MODULES = (layout, slicing, integers, reductions, elementwise, choice, containers, stacks)
+_MODULES = (layout, slicing, selecting, integers, reductions, elementwise, choice, containers, stacks)
 
 RULES: Mapping[str, Sequence[Rule]] = {
     operator: [one for module in _MODULES for one in module.RULES.get(operator, ())]

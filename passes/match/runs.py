@@ -13,7 +13,7 @@ from .layout import select, sliced
 from .maker import Maker
 from .numbering import Numbering
 from .polynomials import Size, as_atom, quotient
-from .terms import PASS, SIZE, VARIABLE, Contradiction, Term, Typed
+from .terms import PASS, VARIABLE, Contradiction, Term, Typed, close
 from .wraps import Wrap
 
 _ENDLESS = 1 << 62
@@ -184,13 +184,7 @@ def iteration_of(numbering: Numbering, context: int, run: Run) -> Term:
 def _variable(numbering: Numbering, context: int, which: Any, typed: Typed) -> Term:
     op = PASS if which == PASS else VARIABLE
     term = numbering.m.table.term(op, (), (("context", context), ("which", which)), typed)
-    term.open = frozenset([context])
-    for size in term.shape or ():
-        if not isinstance(size, int):
-            for atom in size.atoms:
-                if atom.op == SIZE and atom.operands[0] is term:
-                    atom.open = term.open
-    return term
+    return close(term, frozenset([context]))
 
 
 def seen_value(numbering: Numbering, context: int, one: Assumed, iteration: Size, which: Any) -> Term:

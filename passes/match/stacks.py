@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .layout import SELECT, sliced
 from .maker import Application, Maker, rule, rules_of
 from .polynomials import Size, substituted, variable
-from .terms import PASS, SIZE, Term, Typed
+from .terms import PASS, SIZE, Term, Typed, close, depends
 
 STACK = "$stack"
 
@@ -26,17 +26,6 @@ def stacked(
     stack = close(stack, open_)
     whole = _whole_sequence(group, element)
     return stack if whole is None else sliced(m, whole, [0], [0], [passes], [1])
-
-
-def close(term: Term, open_: frozenset[int]) -> Term:
-    """Give a result of a loop the contexts around it, and its sizes."""
-    if not term.open:
-        term.open = open_
-        for size in term.shape or ():
-            for atom in () if isinstance(size, int) else size.atoms:
-                if atom.op == SIZE and atom.operands[0] is term:
-                    atom.open = open_
-    return term
 
 
 def _whole_sequence(group: int, element: Term) -> Term | None:
@@ -64,10 +53,9 @@ def gather_counted(m: Maker, one: Application) -> Term | None:
         return None
     first = substituted(index[0], turns[0], 0)
     step = substituted(index[0], turns[0], 1) - first
-    rest = () if isinstance(first, int) else first.atoms
     if not isinstance(step, int) or not step or index[0] != first + step * variable(turns[0]):
         return None
-    if any(indices.attribute("group") in atom.open for atom in rest):
+    if depends(first, indices.attribute("group")):
         return None
     return sliced(m, x, [axis], [first], [indices.shape[0]], [step])
 

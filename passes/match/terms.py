@@ -320,6 +320,22 @@ class Table:
         return self.is_negative_never(large - small)
 
 
+def depends(size: Size, context: int) -> bool:
+    """Whether a size depends on the variables of a loop's context."""
+    return not isinstance(size, int) and any(context in atom.open for atom in size.atoms)
+
+
+def close(term: Term, open_: frozenset[int]) -> Term:
+    """Give a leaf that is new the contexts that it depends on, and its own sizes."""
+    if not term.open:
+        term.open = open_
+        for size in term.shape or ():
+            for atom in () if isinstance(size, int) else size.atoms:
+                if atom.op == SIZE and atom.operands[0] is term:
+                    atom.open = open_
+    return term
+
+
 def _digest(array: np.ndarray[Any, Any]) -> str:
     """Of the bytes of an array; ml_dtypes' arrays have no buffer of their own type."""
     return hashlib.blake2b(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, digest_size=16).hexdigest()

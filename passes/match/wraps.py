@@ -6,7 +6,6 @@ every pass. `f` is a Cast that loses nothing, an Optional that holds something, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..types import DType, SequenceType
@@ -14,8 +13,7 @@ from .choice import IF
 from .containers import elements_of, given, tensor_of
 from .layout import expand
 from .maker import Maker
-from .polynomials import Size
-from .terms import Term
+from .terms import Term, depends
 
 _CAST, _OPTIONAL, _SEQUENCE = "Cast", "Optional", "sequence"
 
@@ -85,7 +83,9 @@ def _narrow(m: Maker, value: Term, narrow: DType) -> Term | None:
 def _no_elements(m: Maker, became: Term, context: int) -> Term | None:
     """The tensor without elements to which a pass adds some."""
     one = _some_element(became)
-    if one is None or one.shape is None or one.dtype in (None, DType.STRING) or _varies(one.shape, context):
+    if one is None or one.shape is None or one.dtype in (None, DType.STRING):
+        return None
+    if any(depends(size, context) for size in one.shape):
         return None
     zero = m.array(one.dtype.numpy.type(0), one.dtype)
     return expand(m, zero, (0, *one.shape))
@@ -98,7 +98,3 @@ def _some_element(sequence: Term | None) -> Term | None:
         return _some_element(sequence.operands[1]) or _some_element(sequence.operands[2])
     parts = given(sequence)
     return parts[0] if parts else None
-
-
-def _varies(sizes: Sequence[Size], context: int) -> bool:
-    return any(context in atom.open for size in sizes if not isinstance(size, int) for atom in size.atoms)

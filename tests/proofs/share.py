@@ -121,13 +121,14 @@ def judged(source: tuple[str, Path], targets: list[str]) -> list[Outcome]:
             except Exception as error:
                 found.append(Outcome(name, target, f"failed: {type(error).__name__}: {error}"))
                 continue
+            seconds = time.process_time() - began
             verdict = "open" if not result.proved else "lemmas" if result.lemmas else "proved"
             if verdict == "open" and matched(a, b, reals=True).proved:
                 verdict = "reals"
             if verdict == "open" and target == "openvino" and _is_other(a, b):
                 verdict = "other"
             stops = (sorted({node.op_type for node, _ in result.lemmas}), []) if result.proved else result.frontier()
-            found.append(Outcome(name, target, verdict, time.process_time() - began, stops))
+            found.append(Outcome(name, target, verdict, seconds, stops))
     return found
 
 
