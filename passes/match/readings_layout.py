@@ -11,7 +11,7 @@ from ..types import DType
 from .layout import count_of, expand, reshape, transpose
 from .maker import Maker
 from .polynomials import Size, quotient
-from .reading import Reading, axis_of, ints_of, readings_of, reads
+from .reading import Reading, attributes_of, axis_of, ints_of, readings_of, reads
 from .terms import Contradiction, Term
 
 
@@ -128,8 +128,10 @@ def _unsqueeze(r: Reading) -> Term | None:
 @reads("Transpose")
 def _transpose(r: Reading) -> Term | None:
     x = r.operand(0)
-    if x is None or x.rank is None:
+    if x is None:
         return None
+    if x.rank is None:  # as it stands: without a rank there may be no order, and equalities ask for it
+        return r.m.plain("Transpose", r.operands, attributes_of(r.node))
     perm = r.attributes.ints("perm", list(range(x.rank))[::-1])
     if sorted(axis % max(1, x.rank) for axis in perm) != list(range(x.rank)):
         raise Contradiction

@@ -327,3 +327,14 @@ def test_a_choice_of_two_types(tmp_path: Path) -> None:
         y = Where (no, w, x) }}"""
     a, b = graphs(tmp_path, (text.format(1), text.format(10)))
     assert matched(a, a).proved and not matched(a, b).proved
+
+
+def test_transposed_without_a_rank(tmp_path: Path) -> None:
+    """Where the rank is open the order of axes that is left out can't be told."""
+    text = (
+        "(float[2] x, float[2] k, int64[n] sizes) => (float[a, b] z) {{ s = Add ({})  q = Reshape (s, sizes)"
+        "  t = Transpose (q)  z = Transpose <perm = [1, 0]> ({}) }}"
+    )
+    a, b, other = (text.format(*of) for of in (("x, k", "t"), ("k, x", "t"), ("x, k", "q")))
+    assert matched(*graphs(tmp_path, (a, b))).proved
+    assert not matched(*graphs(tmp_path, (a, other))).proved
