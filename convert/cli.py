@@ -40,7 +40,6 @@ from .format import FORMATS, MdfStyle
 if TYPE_CHECKING:
     from ..passes.graph import Graph
     from ..runtime.compare.record import Report
-    from .conversion import ConversionReport
     from .files import Opset
 
 
@@ -127,7 +126,8 @@ def convert(
 ) -> int:
     """Convert SOURCE into TARGET and check the result by running both."""
     from . import conversion
-    from .terminal import fail, working, write_json
+    from .conversion_report import rendered
+    from .terminal import fail, out, working, write_json
 
     with working(f"converting {source.name}"):
         report = conversion.convert(
@@ -151,32 +151,14 @@ def convert(
     if json_file is not None:
         write_json(report.to_json(), json_file)
     if json_file != "-":
-        _print_conversion(report)
+        for part in rendered(report).renderables:
+            out.print(part)
     if not report.written:
         why = report.refusal or f"it would differ from {source}"
         fail(f"{target} was not written: {why} (--verify 0 writes it all the same)")
     elif code:
         fail(f"{target} was written, but the check is {report.verdict}: {_reason(report.verification)}")
     return code
-
-
-def _print_conversion(report: ConversionReport) -> None:
-    from rich.markup import escape
-
-    from ..runtime.compare.report import print_report
-    from .terminal import changes_table, out
-
-    opset_text = f" opset {report.opset}" if report.opset else ""
-    out.print(
-        f"[bold]{escape(report.source)}[/] ({report.source_format}, {report.nodes[0]} nodes) -> "
-        f"[bold]{escape(report.target)}[/] ({report.target_format}{opset_text}, {report.nodes[1]} nodes)"
-    )
-    if report.changes:
-        out.print(changes_table(report.changes))
-    for note in report.notes:
-        out.print(f"note: {escape(note)}")
-    if report.verification is not None:
-        print_report(report.verification, out)
 
 
 @cli.command()
@@ -263,7 +245,7 @@ def verify(
         write_json({**report.to_json(), "exit_code": code}, json_file)
     if html_file is not None:
         from ..runtime.compare.page import write_html
-        from .picture.compared import compared_picture
+        from .compared_picture import compared_picture
 
         with writing(html_file):
             write_html(report, html_file, compared_picture(a, b, report.location), command)
@@ -350,13 +332,13 @@ def _reason(report: Report | None) -> str:
 @click.option("--output", type=str, callback=writable, help="Write the outputs to this .npz file.")
 def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None) -> int:
     """Run MODEL once and show what it gives."""
-    from . import verification
+    from . import running
     from .samples import as_declared, designed_inputs, read_inputs
     from .terminal import out, save_npz, values_table, working
 
     with working(f"running {model.name}"):
         given = designed_inputs(model, seed) if inputs is None else as_declared(model, read_inputs(inputs))
-        outputs = verification.run_on(model, given, on)
+        outputs = running.run(model, given, on)
     if output is not None:
         save_npz(outputs, output)
     out.print(values_table(given, "inputs"))
@@ -379,7 +361,7 @@ def show(model: Path, hub: bool, svg: Path | None) -> int:
         if hub or svg is not None:
             graph = to_hub(graph)
     if svg is not None:
-        from .picture import write_svg
+        from ..passes.picture import write_svg
 
         with writing(svg):
             write_svg(graph, svg)

@@ -1,4 +1,4 @@
-"""convert: one file into another, accepted by the target's own reader, and compared with it by running both."""
+"""convert: a model into another format, accepted by the target's own reader, and compared by running both."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..passes.errors import InvalidModel
-from ..passes.exit_codes import OF_VERDICT
 from ..passes.garbage import release
 from ..passes.graph import NOTES, Graph
 from ..passes.operator_list import OperatorList, operator_list
-from ..passes.opset import Change
 from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
 from ..runtime.compare.record import Report
 from .budget import TIMEOUT, TRIALS
+from .conversion_report import ConversionReport
 from .files import Opset, judged, load, set_shapes, to_hub
-from .format import Format, MdfStyle, format_of
+from .format import FORMATS, Format, MdfStyle, format_of
+from .objects import Source, stored
 from .requested_passes import ReportingPass, to_dialect_after
 from .terminal import writing
 from .user_passes import UserPass, user_pass
@@ -30,77 +29,11 @@ from .verification import start_runtimes
 from .verification import verify as verify_files
 
 
-@dataclass(slots=True)
-class ConversionReport:
-    """What a conversion did.
-
-    Attributes:
-        source, target: the files.
-        source_format, target_format: their formats.
-        opset: the opset of the written file (ONNX, MDF's functions), else None.
-        nodes: number of operators before and after, regions included.
-        operators: operators of the written file and how often each occurs.
-        changes: between opsets of ONNX, what became of operators that didn't stay as they were.
-        verification: the comparison of both files; None if it was turned off.
-        refusal: who refuses the file that was to be written, and why; "" where nobody does.
-        written: whether the target file was written (not if the verdict is "different").
-    """
-
-    source: str
-    target: str
-    source_format: str
-    target_format: str
-    opset: int | None
-    nodes: tuple[int, int]
-    operators: dict[str, int] = field(default_factory=dict)
-    changes: list[Change] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    verification: Report | None = None
-    refusal: str = ""
-    written: bool = True
-
-    @property
-    def verdict(self) -> str:
-        """The verification's verdict, "unverified" where there was none; "different" for a file that is refused."""
-        if self.refusal:
-            return "different"
-        return "unverified" if self.verification is None else self.verification.verdict
-
-    def __bool__(self) -> bool:
-        """Whether the verdict is "proved" or "equal"."""
-        return self.verdict in ("proved", "equal")
-
-    @property
-    def exit_code(self) -> int:
-        """What the command ends with, see `passes.exit_codes`."""
-        return OF_VERDICT[self.verdict]
-
-    def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "schema": 1,
-            "source": {"path": self.source, "format": self.source_format, "nodes": self.nodes[0]},
-            "target": {
-                "path": self.target,
-                "format": self.target_format,
-                "opset": self.opset,
-                "nodes": self.nodes[1],
-                "operators": self.operators,
-            },
-            "changes": [{**asdict(change), "cost": change.cost} for change in self.changes],
-            "notes": self.notes,
-            "refusal": self.refusal,
-            "written": self.written,
-            "verdict": self.verdict,
-            "exit_code": int(self.exit_code),
-            "verification": None if self.verification is None else self.verification.to_json(),
-        }
-
-
 def convert(
-    source: str | Path,
-    target: str | Path,
+    source: Source,
+    to: str | os.PathLike[str],
     *,
+    args: Sequence[Any] | None = None,
     from_format: str | None = None,
     to_format: str | None = None,
     opset: Opset = None,
@@ -115,11 +48,16 @@ def convert(
     proof: bool = True,
     certificate: Path | None = None,
 ) -> ConversionReport:
-    """Convert a file, and check the result by running both.
+    """Convert a model, and check the result: by proof, or by running both.
 
-    The target is written under a temporary name and renamed once the check didn't find a difference.
+    A file is written under a temporary name and renamed once the check didn't find a difference.
 
     Args:
+        source: a file, or what `objects.stored` takes.
+        to: the file to be written, or the name of a format (`FORMATS`): then the report's `model` is such an object, an
+            `onnx.ModelProto`, an `openvino.Model`, a `modeci_mdf` model, text of HLO or StableHLO.
+        args: what `source` is traced with where it is a function of JAX: arrays, `jax.ShapeDtypeStruct`, trees of them.
+        from_format, to_format: of files whose suffixes don't say it.
         opset: for ONNX targets: the source's own if it is ONNX too, else 21 where left out; "min" is the lowest
             that can say the model (from ONNX to ONNX).
         shapes: static shapes of inputs, where the source leaves them open.
@@ -140,71 +78,92 @@ def convert(
         InvalidModel: the source can't be read, or the target can't be written.
         Unsupported: what the target can't express.
         NotLegal: all nodes that the operators of `only_ops` can't express.
+        TypeError: `source` is no model.
     """
-    source, target = Path(source), Path(target)
-    wanted = format_of(target, to_format).in_style(mdf_style)
+    is_object = isinstance(to, str) and to in FORMATS
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(stored(source, from_format, args=args))
+        if is_object:
+            to_format = str(to)
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True))
+            target, shown = Path(folder) / f"model{FORMATS[to_format].suffixes[0]}", f"<{to}>"
+        else:
+            target = Path(to)
+            shown = str(target)
+        wanted = format_of(target, to_format).in_style(mdf_style)
+        _check_target(target)
+        origin = format_of(file.path, file.format)
+        if verify:
+            start_runtimes((file.path, target), (file.format, to_format))
+        with judged(file.path, file.format):
+            graph = load(file.path, file.format)
+            counted = _count(graph)
+            if shapes:
+                set_shapes(graph, shapes)
+            limited: Callable[[Graph], Graph] = _unchanged
+            if only_ops is not None:
+                opset, limited = _limited(operator_list(only_ops), wanted, opset, graph)
+            asked: list[ReportingPass] = [FuseRecurrent(wanted.objection_to_recurrence)] if fuse_recurrent else []
+            asked += [UnrollLoops(unroll)] if unroll else []
+            asked += map(user_pass, passes)
+            if wanted.goes_by_hub(graph.dialect, opset):
+                graph = to_hub(graph)  # the file's own graph isn't asked for any more
+                release(counted)
+            made = limited(to_dialect_after(asked, graph, wanted, opset, given=True))
+        report = ConversionReport(
+            file.name,
+            shown,
+            origin.name,
+            wanted.name,
+            made.opsets.get(""),
+            (counted, _count(made)),
+            dict(sorted(Counter(node.op_type for _, node in made.walk()).items())),
+            list(made.meta.get("changes", ())),
+            list(made.meta.get(NOTES, ())),
+        )
+        with _temporary_folder(target) as drafts:
+            draft = drafts / target.name
+            with judged(file.path, file.format):
+                wanted.write(made, draft)
+            if verify:
+                try:
+                    report.verification = verify_files(
+                        file.path,
+                        draft,
+                        trials=verify,
+                        shapes=shapes,
+                        timeout=timeout,
+                        formats=(file.format, to_format),
+                        names=(file.name, shown),
+                        proof=proof,
+                        certificate=certificate,
+                    )
+                except InvalidModel:
+                    report.refusal = _unreadable(draft, to_format)
+                    if not report.refusal:
+                        raise
+                if report.verdict != "different":
+                    _check(report, wanted, draft, origin, file.path)
+                report.written = report.verdict != "different"
+            if report.written:
+                files = sorted(drafts.iterdir(), key=lambda made: made.name == target.name)  # the model itself last
+                with writing(target):
+                    for made_file in files:
+                        os.replace(made_file, target.parent / made_file.name)
+        if is_object and report.written:
+            report.model = wanted.to_object(target)
+    return report
+
+
+def _check_target(target: Path) -> None:
+    """
+    Raises:
+        InvalidModel: nothing can be written there.
+    """
     if not target.parent.is_dir():
         raise InvalidModel(f"{target}: no such folder")
     if target.exists() and not target.is_file():
         raise InvalidModel(f"{target}: it is no regular file, and isn't replaced by one")
-    if verify:
-        start_runtimes((source, target), (from_format, to_format))
-    with judged(source, from_format):
-        graph = load(source, from_format)
-        counted = _count(graph)
-        if shapes:
-            set_shapes(graph, shapes)
-        limited: Callable[[Graph], Graph] = _unchanged
-        if only_ops is not None:
-            opset, limited = _limited(operator_list(only_ops), wanted, opset, graph)
-        asked: list[ReportingPass] = [FuseRecurrent(wanted.objection_to_recurrence)] if fuse_recurrent else []
-        asked += [UnrollLoops(unroll)] if unroll else []
-        asked += map(user_pass, passes)
-        if wanted.goes_by_hub(graph.dialect, opset):
-            graph = to_hub(graph)  # the file's own graph isn't asked for any more
-            release(counted)
-        made = limited(to_dialect_after(asked, graph, wanted, opset, given=True))
-    report = ConversionReport(
-        str(source),
-        str(target),
-        format_of(source, from_format).name,
-        wanted.name,
-        made.opsets.get(""),
-        (counted, _count(made)),
-        dict(sorted(Counter(node.op_type for _, node in made.walk()).items())),
-        list(made.meta.get("changes", ())),
-        list(made.meta.get(NOTES, ())),
-    )
-    with _temporary_folder(target) as folder:
-        draft = folder / target.name
-        with judged(source, from_format):
-            wanted.write(made, draft)
-        if verify:
-            try:
-                report.verification = verify_files(
-                    source,
-                    draft,
-                    trials=verify,
-                    shapes=shapes,
-                    timeout=timeout,
-                    formats=(from_format, to_format),
-                    names=(str(source), str(target)),
-                    proof=proof,
-                    certificate=certificate,
-                )
-            except InvalidModel:
-                report.refusal = _unreadable(draft, to_format)
-                if not report.refusal:
-                    raise
-            if report.verdict != "different":
-                _check(report, wanted, draft, format_of(source, from_format), source)
-            report.written = report.verdict != "different"
-        if report.written:
-            files = sorted(folder.iterdir(), key=lambda file: file.name == target.name)  # the model itself last
-            with writing(target):
-                for file in files:
-                    os.replace(file, target.parent / file.name)
-    return report
 
 
 @contextlib.contextmanager

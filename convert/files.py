@@ -1,4 +1,4 @@
-"""load and save: any file of any format, as a graph."""
+"""load and save: any model of any format, as a graph."""
 
 from __future__ import annotations
 
@@ -9,29 +9,37 @@ from typing import Literal
 
 from ..passes.errors import BackedgeError, InvalidModel
 from ..passes.garbage import bulk
-from ..passes.graph import Graph, Value
+from ..passes.graph import RAISER, Graph, Value
 from ..passes.infer import infer
 from ..passes.pipeline import Pipeline
 from ..passes.structure.canonical import canonicalize
 from ..passes.structure.sequences import SequencesToStacks
 from ..passes.structure.simplify import RemoveDead
 from ..passes.types import SequenceType, TensorType, merge_dims
-from ..runtime import RAISER
 from .format import FORMATS, Format, format_of
+from .objects import Source, stored
 
 Opset = int | Literal["min"] | None
 
 
-def load(path: str | Path, format: str | None = None) -> Graph:
-    """Read a file into a graph of its own dialect and version.
+def load(source: Source, format: str | None = None) -> Graph:
+    """Read a model into a graph of its own dialect and version.
 
     Args:
-        path: a file; its suffix says the format unless `format` does.
+        source: a file, whose suffix says the format unless `format` does, or what `objects.stored` takes; a `Graph` is
+            given back as it is.
 
     Raises:
-        InvalidModel: the file can't be read, or contradicts itself.
+        InvalidModel: the model can't be read, or contradicts itself.
+        TypeError: `source` is no model.
     """
-    path = Path(path)
+    if isinstance(source, Graph):
+        return source
+    with stored(source, format) as file:
+        return _read(file.path, file.format)
+
+
+def _read(path: Path, format: str | None) -> Graph:
     found = format_of(path, format)
     if not path.is_file():
         raise InvalidModel(f"{path}: no such file")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -58,6 +59,35 @@ class ListedOperators:
     limited: Callable[[Graph, OperatorList], Graph]
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectType:
+    """A class of another library whose objects are models.
+
+    Attributes:
+        module, name: where the class is found, `jax.stages` and `Lowered`.
+        store: object, folder -> the file that it was stored as, in this folder.
+    """
+
+    module: str
+    name: str
+    store: Callable[[Any, Path], Path]
+
+    @property
+    def shown(self) -> str:
+        """What messages call it."""
+        return f"{self.module}.{self.name}"
+
+    def includes(self, source: Any) -> bool:
+        """Whether an object is of this class; a library that isn't loaded has no objects, and isn't loaded for it."""
+        if self.module.partition(".")[0] not in sys.modules:
+            return False
+        try:
+            kind = getattr(importlib.import_module(self.module), self.name, None)
+        except ImportError:
+            return False
+        return isinstance(kind, type) and isinstance(source, kind)
+
+
 class Lower(Protocol):
     """The hub -> a dialect, at an opset where the format has them (None: its own choice).
 
@@ -86,10 +116,16 @@ class Format:
         lowest: graph in this dialect -> the same at the lowest opset that has all of it (`--opset min`).
         listed: for formats that `--only-ops` is for.
         styles: for formats that have several ways to write a model (`--mdf-style`): name -> the fields that differ.
+        run_style: the one of `styles` that `runtime` runs.
         objection_to_recurrence: a recurrence that `--fuse-recurrent` found -> why the format has no operator for it.
         second_runtime: the oracle that is asked where `runtime` can't load a file, and where the two sides differ.
         unread: those of `suffixes` that the runtimes don't read: they are given a copy under the first suffix.
         run_options: hub graph -> what `runtime` must be told of the model beside its file.
+        objects: the classes of other libraries whose objects are models of this format.
+        suffix_of: a file's content -> its suffix; "" where the content is of another format.
+        to_object: file -> the object that people have in memory instead of one.
+        trace: for the format that Python functions are traced to: function, arguments -> an object of one of `objects`.
+        writes_hub: whether a graph of the hub's dialect is stored in this format: the hub's operators are its newest.
         is_quick: whether `runtime` answers as fast as our executor, so that it may be asked thousands of times.
     """
 
@@ -103,11 +139,17 @@ class Format:
     runtime: str
     about: str
     check: Check
+    suffix_of: Callable[[bytes], str]
+    to_object: Callable[[Path], Any]
+    objects: tuple[ObjectType, ...] = ()
+    trace: Callable[[Callable[..., Any], Sequence[Any]], Any] | None = None
+    writes_hub: bool = False
     direct: Mapping[str, Callable[[Graph, int | None], Graph]] = field(default_factory=dict)
     has_sequences: bool = False
     lowest: Callable[[Graph], Graph] | None = None
     listed: ListedOperators | None = None
     styles: Mapping[MdfStyle, Mapping[str, Any]] = field(default_factory=dict)
+    run_style: MdfStyle | None = None
     objection_to_recurrence: Callable[[Found], str | None] | None = None
     second_runtime: str = ""
     unread: tuple[str, ...] = ()
@@ -174,6 +216,9 @@ _HLO = Format(
     runtime="xla",
     about="XLA's HLO as text; while and conditional",
     check=_reader("xla", "XLA"),
+    suffix_of=_Lazy(".hlo.objects", "suffix_of_hlo"),
+    to_object=_Lazy(".hlo.objects", "to_object"),
+    objects=(ObjectType("jax.stages", "Compiled", _Lazy(".hlo.objects", "store_compiled")),),
 )
 
 FORMATS: dict[str, Format] = {
@@ -195,6 +240,15 @@ FORMATS: dict[str, Format] = {
                 by_loading=False,
                 misdeclared=_Lazy(".onnx.check", "misdeclared"),
             ),
+            suffix_of=_Lazy(".onnx.objects", "suffix_of"),
+            to_object=_Lazy(".onnx.objects", "to_object"),
+            objects=(
+                ObjectType("onnx", "ModelProto", _Lazy(".onnx.objects", "store_proto")),
+                ObjectType("onnx_ir", "Model", _Lazy(".onnx.objects", "store_ir")),
+                ObjectType("onnxscript", "OnnxFunction", _Lazy(".onnx.objects", "store_script")),
+                ObjectType("torch.onnx", "ONNXProgram", _Lazy(".onnx.objects", "store_program")),
+            ),
+            writes_hub=True,
             direct={"onnx": _at_opset},
             has_sequences=True,
             lowest=_Lazy(".onnx.opset", "lowest_opset"),
@@ -216,6 +270,9 @@ FORMATS: dict[str, Format] = {
             runtime="openvino",
             about="OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",
             check=_reader("openvino", "OpenVINO"),
+            suffix_of=_Lazy(".openvino.objects", "suffix_of"),
+            to_object=_Lazy(".openvino.objects", "to_object"),
+            objects=(ObjectType("openvino", "Model", _Lazy(".openvino.objects", "store_model")),),
             objection_to_recurrence=_Lazy(".openvino.lowering.recurrent", "objection"),
         ),
         _HLO,
@@ -226,6 +283,12 @@ FORMATS: dict[str, Format] = {
             read=_Lazy(".hlo.stablehlo", "read"),
             write=_Lazy(".hlo.stablehlo", "write"),
             about="StableHLO, what jax.export writes and HLO protos, through jaxlib",
+            suffix_of=_Lazy(".hlo.objects", "suffix_of_stablehlo"),
+            objects=(
+                ObjectType("jax.stages", "Lowered", _Lazy(".hlo.objects", "store_lowered")),
+                ObjectType("jax.export", "Exported", _Lazy(".hlo.objects", "store_exported")),
+            ),
+            trace=_Lazy(".hlo.objects", "lowered"),
         ),
         Format(
             name="mdf",
@@ -238,11 +301,15 @@ FORMATS: dict[str, Format] = {
             runtime="mdf",
             about="ModECI MDF: onnx:: functions with Loop, Scan and If; native graphs with states and conditions",
             check=_reader("mdf", "modeci-mdf"),
+            suffix_of=_Lazy(".mdf.objects", "suffix_of"),
+            to_object=_Lazy(".mdf.objects", "to_object"),
+            objects=(ObjectType("modeci_mdf.mdf", "Model", _Lazy(".mdf.objects", "store_model")),),
             direct={"onnx": _Lazy(".mdf.function_form", "prepared")},
             styles={
                 "function": {"dialect": "onnx"},
                 "stateful": {"lower_graph": _Lazy(".mdf.write", "lower_to_states"), "direct": {}},
             },
+            run_style="stateful",
             run_options=_Lazy(".mdf.read", "run_options"),
         ),
     )

@@ -20,11 +20,12 @@ from .format import FORMATS
 from .samples import as_declared, is_untyped, read_inputs
 from .terminal import save_npz
 
-_SCRIPT = """from backedge.convert import samples, verification
+_SCRIPT = """import backedge
+import numpy as np
 
-inputs = samples.read_inputs("inputs.npz")
+inputs = dict(np.load("inputs.npz"))
 for name, runtime in {runs}:
-    print(name, verification.run_on(name, inputs, runtime))
+    print(name, backedge.run(name, inputs, on=runtime))
 """
 """How to run files on several runtimes, or on one that has no script of its own."""
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..passes.errors import BackedgeError, InvalidModel
+from ..passes.errors import BackedgeError
 from ..passes.graph import DEFAULT, Graph, Value
 from ..runtime.compare.coverage import unreached
 from ..runtime.compare.input_roles import random_operators, signature_of
@@ -23,7 +23,6 @@ from ..runtime.compare.runnables import Runnable, on_file
 from ..runtime.compare.sides import Side
 from ..runtime.compare.signature import Designed, Signature
 from ..runtime.compare.verdict import PROVED_TRIALS, compare_sides
-from ..runtime.executor import Executor
 from ..runtime.oracles import ORACLES, Outcome, Values, run_file, why_unavailable
 from ..runtime.oracles.driver import drive
 from ..runtime.oracles.forks import warm_up
@@ -34,8 +33,9 @@ from .exploration import explore
 from .files import judged, load, set_shapes, to_hub
 from .format import format_of
 from .locating import EXECUTOR_NAME, Looking, look_into
+from .objects import Source, stored
 from .proof import Proof, prove, write_certificate
-from .samples import Samples, as_declared, typed
+from .samples import Samples, typed
 
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
@@ -138,8 +138,8 @@ def _has_default(value: Value) -> bool:
 
 
 def verify(
-    a: str | Path,
-    b: str | Path,
+    a: Source,
+    b: Source,
     *,
     trials: int = TRIALS,
     seed: int = 0,
@@ -154,19 +154,20 @@ def verify(
     certificate: Path | None = None,
     looking: Looking | None = None,
 ) -> Report:
-    """Whether two files compute the same.
+    """Whether two models compute the same.
 
     First the files are matched: where that proves all outputs equal, `PROVED_TRIALS` sets of inputs are run all the
     same; of several outputs those that are proved equal are compared in as many trials. Each side runs on the executor
     and in its own runtime, in a process with a time limit.
 
     Args:
-        a, b: the original and what is held against it.
+        a, b: the original and what is held against it: files, or what `objects.stored` takes.
         trials, seed: how many sets of designed inputs, and which.
         rtol, atol: what floats may be off by; without them it is decided what rounding explains.
         inputs: these sets of inputs instead of designed ones, by the names of `a`; or by the name of each sample.
         shapes: static shapes of inputs of `a`, where the file leaves them open.
         timeout: seconds a runtime may take for one set of inputs.
+        formats: of files whose suffixes don't say it.
         names: what the report calls the two.
         certificate: the file for the certificate of a proof; none is written where there is no proof.
         looking: how deep to look into what differs.
@@ -178,11 +179,16 @@ def verify(
 
     Raises:
         InvalidModel: a file can't be read, or is nothing that inputs can be designed for.
+        TypeError: something is no model.
     """
-    paths = Path(a), Path(b)
-    shown = names or (str(a), str(b))
-    start_runtimes(paths, formats)
-    with tempfile.TemporaryDirectory(prefix="backedge-") as scratch:
+    with (
+        stored(a, formats[0]) as first,
+        stored(b, formats[1]) as second,
+        tempfile.TemporaryDirectory(prefix="backedge-") as scratch,
+    ):
+        paths, formats = (first.path, second.path), (first.format, second.format)
+        shown = names or (first.name, second.name)
+        start_runtimes(paths, formats)
         folders = [Path(scratch) / "a", Path(scratch) / "b"]
         for folder in folders:
             folder.mkdir()
@@ -193,9 +199,9 @@ def verify(
         brief = min(timeout, _WITNESS)
         side_a.twin = _twin(paths[0], formats[0], paths[1], formats[1], brief)
         side_b.twin = _twin(paths[1], formats[1], paths[0], formats[0], brief)
-        second = format_of(paths[0], formats[0]).second_runtime
-        if second and _is_read_by(second, paths[0]) and all(one.name != second for one in side_a.runnables):
-            side_a.third = on_file(second, paths[0], brief)
+        other = format_of(paths[0], formats[0]).second_runtime
+        if other and _is_read_by(other, paths[0]) and all(one.name != other for one in side_a.runnables):
+            side_a.third = on_file(other, paths[0], brief)
         known = hub_a or graph_a
         if shapes:
             known = known.copy()
@@ -324,31 +330,3 @@ def _signature(known: Graph, b: Graph | None, is_hub: bool) -> Signature:
             value.name, value.type = original.name, original.type
         known = renamed
     return signature_of(known, b)
-
-
-def run_on(path: str | Path, inputs: Mapping[str, Any], on: str, format: str | None = None) -> dict[str, Values]:
-    """Run a file on the executor ("executor") or on a runtime.
-
-    Raises:
-        InvalidModel: the file, the inputs or the runtime can't be used.
-        BackedgeError: the run failed; the runtime's own words.
-    """
-    path = Path(path)
-    inputs = as_declared(path, inputs, format)
-    if on == "executor":
-        with judged(path, format):
-            return dict(Executor(to_hub(load(path, format))).run(inputs))
-    reason = why_unavailable(on)
-    if reason:
-        raise InvalidModel(reason)
-    format_of(path, format)
-    (outcome,) = _outcomes(path, [inputs], on)
-    if outcome.outputs is None:
-        if outcome.stage == "load":
-            raise InvalidModel(f"{on}: {outcome.error}")
-        raise BackedgeError(f"{on}: {outcome.error}")
-    return dict(outcome.outputs)
-
-
-def _outcomes(path: Path, batches: Iterable[Mapping[str, Any]], on: str) -> list[Outcome]:
-    return list(on_file(on, path).run([dict(batch) for batch in batches]))

@@ -18,7 +18,7 @@ from typing import Any
 
 import networkx as nx
 
-from .errors import InvalidModel
+from .errors import BackedgeError, InvalidModel
 from .node import Node, Value
 from .tensor import TensorData
 from .types import TensorType, Type
@@ -30,6 +30,9 @@ GIVEN = "given"
 
 NOTES = "notes"
 """Key in the `meta` of a graph: what the report should say of how it came to be, a list of texts."""
+
+RAISER = "raise"
+"""Key in the `meta` of the graph of a file: the function that gives a hub graph that means the same."""
 
 DEFAULT = "default"
 """Key in the `meta` of an input that is no constant: what it is where nobody feeds it, a TensorData."""
@@ -382,6 +385,19 @@ class Graph:
         new.add_nodes([twin for _, twin in pairs])
         new.outputs = [mapping[value] for value in self.outputs]
         return new
+
+    def _repr_svg_(self) -> str | None:
+        """What notebooks show: a picture of the graph on the hub; None where it can't be raised to that."""
+        from .picture import svg_text
+
+        if self.dialect == "hub":
+            return svg_text(self)
+        if RAISER not in self.meta:
+            return None
+        try:
+            return svg_text(self.meta[RAISER](self))
+        except BackedgeError:
+            return None
 
     def __str__(self) -> str:
         from .text import graph_text

@@ -69,7 +69,7 @@ def pattern_rule(pattern: Callable[..., Any], replacement: Callable[..., Any]) -
     Args:
         pattern: `(op, *values)`, gives the one value that is looked for.
         replacement: `(op, *values)` of the same parameters, gives the value that takes its place, or None where it
-            doesn't apply after all.
+            doesn't apply after all. Numbers in it are constants of the element type of the operand beside them.
 
     Raises:
         InvalidModel: the pattern gives no operator, or the functions differ in their parameters.
@@ -85,9 +85,25 @@ def pattern_rule(pattern: Callable[..., Any], replacement: Callable[..., Any]) -
         found = next(_matches(root, node, {}), None)
         if found is None or set(found) != set(names):
             return None
-        return replacement(op, *(found[name] for name in names))
+        return replacement(_WithNumbers(op), *(found[name] for name in names))
 
     return {root.op: [rewrite]}
+
+
+class _WithNumbers:
+    """A builder that takes numbers for operands, too: constants of the element type of the first that is none."""
+
+    def __init__(self, op: Builder) -> None:
+        self._op = op
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._op, name)
+        return partial(self._built, found) if name == "call" or name[:1].isupper() else found
+
+    def _built(self, build: Callable[..., Any], *operands: Any, **attributes: Any) -> Any:
+        dtype = next((one.tensor.dtype for one in operands if isinstance(one, Value)), None)
+        given = (self._op.const(one, dtype) if isinstance(one, int | float) else one for one in operands)
+        return build(*given, **attributes)
 
 
 def _matches(term: _Term, node: Node, bound: Mapping[str, Value | None]) -> Iterator[dict[str, Value | None]]:

@@ -24,9 +24,6 @@ if TYPE_CHECKING:  # the runtimes' processes start without networkx
     from ..passes.graph import Graph
     from .loop_function import loop
 
-RAISER = "raise"
-"""Where the graph of a loaded file keeps (in `graph.meta`) the function that raises a copy of it to the hub."""
-
 
 def run(graph: Graph, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Run a graph on the executor.
@@ -73,6 +70,8 @@ def prepare(graph: Graph, inputs: Mapping[str, Any]) -> bool:
 
 def _to_hub(graph: Graph) -> Graph:
     """A copy, of the hub's dialect."""
+    from ..passes.graph import RAISER
+
     if graph.dialect == "hub":
         return graph.copy()
     if RAISER not in graph.meta:
@@ -88,4 +87,4 @@ def __getattr__(name: str) -> Any:
     return loop
 
 
-__all__ = ["RAISER", "loop", "prepare", "run"]
+__all__ = ["loop", "prepare", "run"]

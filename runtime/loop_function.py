@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..passes.errors import Endless, InvalidModel
-from ..passes.graph import Graph, Value
+from ..passes.graph import RAISER, Graph, Value
 from ..passes.hub import HUB
 from ..passes.loop import Captured, Carried, Condition, Iteration, Slot, Stacked
 from ..passes.names import Names
@@ -23,7 +23,6 @@ from ..passes.protos import ENUMS
 from ..passes.rewrite import Builder, Rewriter
 from ..passes.structure.canonical import canonicalize
 from ..passes.types import DType, SequenceType, TensorType, Type, tensor
-from . import RAISER
 from .executor import Executor
 from .kernels.base import ExecutionError
 

@@ -184,6 +184,18 @@ class Report:
     def __bool__(self) -> bool:
         return self.verdict in ("proved", "equal")
 
+    def __str__(self) -> str:
+        """As the command prints it, without colours."""
+        from .report import as_text, rendered
+
+        return as_text(rendered(self))
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from .report import as_html, rendered
+
+        return as_html(rendered(self))
+
     @property
     def confirmed(self) -> int:
         """Trials that are equal by the word of runtimes that aren't ours, on both sides."""

@@ -5,6 +5,7 @@ Trials that went alike on every runnable share a row, so that 64 trials read lik
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
+from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from ..locate.telling import lines as location_lines
@@ -29,6 +31,12 @@ STATUSES: dict[Status, tuple[str, str]] = {
     "inconclusive": ("inconclusive", "bright_black"),
 }
 """Text and colour on a terminal."""
+
+
+_MIDDLE = [(0, 0, 0), (200, 60, 60), (60, 150, 60), (170, 120, 0), (70, 120, 200), (160, 80, 180), (0, 140, 150)]
+_COLOURS_OF_PAGES = TerminalTheme(
+    (255, 255, 255), (128, 128, 128), [*_MIDDLE, (128, 128, 128)], [(128, 128, 128), *_MIDDLE[1:], (128, 128, 128)]
+)
 
 
 @dataclass(slots=True)
@@ -123,6 +131,25 @@ def rendered(report: Report) -> Group:
         parts.append(Panel(grid, title="where they part", title_align="left", border_style=colour, expand=False))
     parts += [Text(f"- {reason}", overflow="fold") for reason in report.reasons]
     return Group(*parts)
+
+
+_WIDTH = 120  # columns, where nobody's terminal says
+
+
+def as_text(content: RenderableType) -> str:
+    """What rich prints of something, without colours."""
+    console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, highlight=False)
+    with console.capture() as capture:
+        console.print(content)
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+
+def as_html(content: RenderableType) -> str:
+    """The same as a block of HTML, with colours that are readable on light and dark pages."""
+    console = Console(file=io.StringIO(), width=_WIDTH, record=True, force_jupyter=False, highlight=False)
+    console.print(content)
+    block = '<pre style="font-family: monospace; line-height: 1.3; overflow-x: auto">{code}</pre>'
+    return console.export_html(inline_styles=True, code_format=block, theme=_COLOURS_OF_PAGES)
 
 
 def _trial(report: Report, number: int) -> Trial:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
-from backedge.convert.picture.blocks import Block, Link, layers_of
-from backedge.convert.picture.graphs import Painter
-from backedge.convert.picture.items import Drawing, Item
-from backedge.convert.picture.layers import arrange
 from backedge.passes.loop import Carried, Condition, Loop, is_loop
+from backedge.passes.picture.blocks import Block, Link, layers_of
+from backedge.passes.picture.graphs import Painter
+from backedge.passes.picture.items import Drawing, Item
+from backedge.passes.picture.layers import arrange
 from control_flow.cases import CASES
 
 from .models import GRAPHS, SAMPLES, case, chain, every_slot, sample

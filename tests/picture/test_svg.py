@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 from backedge.convert.cli import main
-from backedge.convert.picture import svg_text, write_svg
 from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph, Value
 from backedge.passes.loop import Carried, Loop, is_loop
+from backedge.passes.picture import svg_text, write_svg
 from backedge.passes.types import tensor
 from control_flow.cases import CASES
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...passes.graph import Node, Value
-from ...passes.loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked
+from ..graph import Node, Value
+from ..loop import Captured, Carried, Condition, Entry, Iteration, Loop, Sliced, Stacked
 from .captions import array_text, is_small, long, short, tooltip, type_text
 from .items import Item, Line
 from .level import Back, Key, Port

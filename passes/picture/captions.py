@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.graph import Node, Value
-from ...passes.tensor import TensorData
-from ...passes.types import Type
+from ..graph import Node, Value
+from ..tensor import TensorData
+from ..types import Type
 
 MOST_CHARACTERS = 26
 _MOST_ELEMENTS = 6

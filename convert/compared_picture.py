@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...passes.errors import BackedgeError
-from ...passes.graph import Graph, Node
-from ...passes.match.matching import Matching
-from ...runtime.locate.places import shown
-from ..files import load, to_hub
-from ..proof import matched
-from . import svg_text
+from ..passes.errors import BackedgeError
+from ..passes.graph import Graph, Node
+from ..passes.match.matching import Matching
+from ..passes.picture import svg_text
+from ..runtime.locate.places import shown
+from .files import load, to_hub
+from .proof import matched
 
 
 def compared_picture(a: Path, b: Path, location: Mapping[str, Any] | None) -> str:

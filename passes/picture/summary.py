@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ...passes.graph import Graph, Node
+from ..graph import Graph, Node
 from .captions import counted, number, short
 
 _AROUND = 2  # operators before and after a loop that are drawn with it

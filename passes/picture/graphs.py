@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from ...passes.graph import Graph, Node, Value
-from ...passes.loop import Captured, Loop, is_if, is_loop
+from ..graph import Graph, Node, Value
+from ..loop import Captured, Loop, is_if, is_loop
 from .captions import attributes_text, counted, long, short, title_of, tooltip, type_text
 from .items import Drawing, Item, Line
 from .level import Box, HierarchicalEdge, Key, Level, Others, Port, more, simple

@@ -8,8 +8,8 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...passes.errors import InvalidModel
-from ...passes.graph import Graph, Node
+from ..errors import InvalidModel
+from ..graph import Graph, Node
 from .drawing import svg
 from .graphs import Painter
 

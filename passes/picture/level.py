@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ...passes.graph import Value
+from ..graph import Value
 from .blocks import Block, Link, Room, layers_of
 from .captions import array_text, counted, is_small, long, short, tooltip, type_text, width_of
 from .items import BackEdge, Drawing, Item, Label, Line, Point, Wire

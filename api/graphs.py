@@ -1,0 +1,89 @@
+"""Functions of the package on graphs: from_jax, rewrite, show."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+from backedge.convert.files import load, to_hub
+from backedge.convert.format import FORMATS
+from backedge.convert.objects import Source, stored
+from backedge.convert.requested_passes import to_dialect_after
+from backedge.convert.user_passes import UserPass, user_pass
+from backedge.passes.graph import Graph
+from backedge.passes.patterns import pattern_rule
+from backedge.passes.picture import write_svg
+from backedge.passes.text import lines
+
+Pair = tuple[Callable[..., Any], Callable[..., Any]]
+
+
+def from_jax(function: Any, *specs: Any) -> Graph:
+    """A JAX function as a graph.
+
+    Args:
+        function: a Python function, jitted or not; or one that is lowered, compiled or exported, without `specs`.
+        specs: its arguments: arrays or `jax.ShapeDtypeStruct`, or trees of them; their values don't matter.
+
+    Returns:
+        A graph of HLO; inputs have the names of the function's parameters.
+
+    Raises:
+        InvalidModel: jax isn't installed.
+        Unsupported: sizes that depend on other sizes.
+        TypeError: the function is none, or JAX can't trace it with these arguments.
+    """
+    with stored(function, args=specs if callable(function) and specs else None) as file:
+        return load(file.path, file.format)
+
+
+def rewrite(source: Source, *rules: UserPass | Pair, format: str | None = None) -> Graph:
+    """Apply rewriting rules or passes of one's own everywhere in a model, regions included.
+
+    Args:
+        source: a model, see `load`; a graph stays as it is.
+        rules: pairs of two functions (what is looked for, what takes its place; see `pattern_rule`), or what
+            `convert(passes=...)` takes. They are done one after the other.
+
+    Returns:
+        A graph of the model's dialect and version, or of the hub for a hub graph; `verify` tells whether it means the
+        same. `meta["notes"]` has what passes said.
+
+    Raises:
+        InvalidModel: the model can't be read, or a rule is none.
+        Unsupported: the hub can't express the model.
+    """
+    graph = load(source, format)
+    steps = [user_pass(pattern_rule(*rule) if isinstance(rule, tuple) else rule) for rule in rules]
+    if graph.dialect == "hub":
+        graph = graph.copy()
+        for step in steps:
+            graph = step(graph).graph
+        return graph
+    target = next(entry for entry in FORMATS.values() if entry.dialect == graph.dialect)
+    return to_dialect_after(steps, graph, target)
+
+
+def show(
+    source: Source,
+    *,
+    hub: bool = False,
+    svg: str | Path | None = None,
+    format: str | None = None,
+    file: TextIO | None = None,
+) -> None:
+    """Print a model as text that a person can read, as the command `backedge show` does.
+
+    Args:
+        hub: show the hub's form, with canonical loops, instead of the model's own.
+        svg: draw a picture into this file instead.
+        file: instead of standard output.
+    """
+    graph = load(source, format)
+    if svg is not None:
+        write_svg(to_hub(graph), Path(svg))
+        return
+    for line in lines(to_hub(graph) if hub else graph):
+        print(line, file=file or sys.stdout)

@@ -1,0 +1,136 @@
+"""What stands for a file: paths, bytes, file objects, graphs, and models of other libraries, each stored as a file
+while something is done with it, since runtimes in processes of their own must read it, too."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..passes.errors import InvalidModel
+from ..passes.graph import Graph
+from ..passes.schemas import HUB_OPSET
+from .format import FORMATS, Format, format_of
+
+Source = Any
+"""A model as a path (text or `os.PathLike`), bytes, a file object, or an object of a type that `FORMATS` lists; see
+`stored`. Annotations can't name types of libraries that may not be installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A model as a file.
+
+    Attributes:
+        path: the file, which is gone afterwards unless it was a path from the start.
+        format: its format's name; None where the path's suffix says it.
+        name: what messages and reports call it.
+    """
+
+    path: Path
+    format: str | None
+    name: str
+
+
+@contextlib.contextmanager
+def stored(source: Source, format: str | None = None, *, args: Sequence[Any] | None = None) -> Iterator[Stored]:
+    """A model as a file, as long as the context lasts.
+
+    Args:
+        source: a path, or what is written to a temporary file: bytes or a file object (whose content says the format
+            unless `format` does), a `Graph`, an object of a type that `FORMATS` lists, or, with `args`, a function.
+        args: what a Python function is traced with, where it is one.
+
+    Raises:
+        TypeError: `source` is nothing of this.
+        InvalidModel: it can't be stored. Whatever is raised inside names the source, not the temporary file.
+    """
+    if isinstance(source, str | os.PathLike) and args is None:
+        yield Stored(Path(source), format, str(source))
+        return
+    if args is not None:
+        source = _traced(source, args)
+    with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as name:
+        made = _store(source, format, Path(name))
+        try:
+            yield made
+        except InvalidModel as error:
+            if str(made.path) not in str(error):
+                raise
+            raise type(error)(str(error).replace(str(made.path), made.name)) from error.__cause__
+
+
+def _store(source: Source, format: str | None, folder: Path) -> Stored:
+    if isinstance(source, Graph):
+        return _graph(source, folder)
+    if isinstance(source, bytes | bytearray | memoryview):
+        return _content(bytes(source), format, folder, "<bytes>")
+    if callable(getattr(source, "read", None)):
+        content = source.read()
+        name = getattr(source, "name", None)
+        shown = name if isinstance(name, str) else f"<{type(source).__name__}>"
+        return _content(content.encode() if isinstance(content, str) else bytes(content), format, folder, shown)
+    for entry in FORMATS.values():
+        for kind in entry.objects:
+            if kind.includes(source):
+                if format not in (None, entry.name):
+                    raise InvalidModel(f"{kind.shown} is of format {entry.name}, not {format}")
+                return Stored(kind.store(source, folder), entry.name, f"<{kind.shown}>")
+    raise TypeError(f"backedge takes no {_type_name(source)} for a model; it takes {', '.join(taken())}")
+
+
+def taken() -> list[str]:
+    """What is taken for a model, in words."""
+    kinds = [kind.shown for entry in FORMATS.values() for kind in entry.objects]
+    return ["a path", "bytes", "a file object", "backedge.Graph", *kinds, "a function with args=..."]
+
+
+def _type_name(source: Any) -> str:
+    kind = type(source)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _graph(graph: Graph, folder: Path) -> Stored:
+    """A graph in its own dialect; one of the hub as the format that has all of the hub's operators."""
+    is_hub = graph.dialect == "hub"
+    target = next(
+        entry for entry in FORMATS.values() if (entry.writes_hub if is_hub else entry.dialect == graph.dialect)
+    )
+    path = folder / f"model{target.suffixes[0]}"
+    target.write(target.lower_graph(graph, HUB_OPSET) if is_hub else graph, path)
+    return Stored(path, target.name, f"<Graph {graph.name}>" if graph.name else "<Graph>")
+
+
+def _content(data: bytes, format: str | None, folder: Path, shown: str) -> Stored:
+    entry, suffix = format_of_content(data, format, shown)
+    path = folder / f"model{suffix}"
+    path.write_bytes(data)
+    return Stored(path, entry.name, shown)
+
+
+def format_of_content(data: bytes, format: str | None, shown: str) -> tuple[Format, str]:
+    """The format of a file's content, and the suffix for such a file.
+
+    Raises:
+        InvalidModel: nothing tells.
+    """
+    if format is not None:
+        entry = format_of(Path(shown), format)
+        return entry, entry.suffix_of(data) or entry.suffixes[0]
+    for entry in FORMATS.values():
+        suffix = entry.suffix_of(data)
+        if suffix:
+            return entry, suffix
+    raise InvalidModel(f"{shown}: {'empty' if not data else 'of no known format'}; name one of {', '.join(FORMATS)}")
+
+
+def _traced(function: Any, args: Sequence[Any]) -> Any:
+    """A Python function, traced for arguments by the format that can do that."""
+    if not callable(function):
+        raise TypeError(f"args=... go with a Python function, not with {_type_name(function)}")
+    trace = next(entry.trace for entry in FORMATS.values() if entry.trace is not None)
+    return trace(function, args)

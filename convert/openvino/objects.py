@@ -1,0 +1,39 @@
+"""OpenVINO's models in memory <-> files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from ...passes.errors import InvalidModel
+
+_MARKUP = re.compile(rb"(\xef\xbb\xbf)?\s*<(\?xml|net)\b")
+
+
+def suffix_of(data: bytes) -> str:
+    """The suffix of a file with this content, "" where it is of another format."""
+    return ".xml" if _MARKUP.match(data) else ""
+
+
+def store_model(model: Any, folder: Path) -> Path:
+    """An `openvino.Model` as IR."""
+    import openvino
+
+    path = folder / "model.xml"
+    openvino.serialize(model, path, path.with_suffix(".bin"))
+    return path
+
+
+def to_object(path: Path) -> Any:
+    """A file as an `openvino.Model`, which doesn't need the file any more.
+
+    Raises:
+        InvalidModel: OpenVINO isn't installed.
+    """
+    try:
+        import openvino
+    except ImportError:
+        raise InvalidModel("an openvino.Model needs OpenVINO, which isn't installed; convert to a file") from None
+    weights = path.with_suffix(".bin")
+    return openvino.Core().read_model(path.read_bytes(), weights.read_bytes() if weights.is_file() else b"")

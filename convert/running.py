@@ -1,0 +1,80 @@
+"""run: a model once, on the executor or in a runtime."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..passes.errors import BackedgeError, InvalidModel
+from ..passes.graph import Graph
+from ..runtime import run as run_graph
+from ..runtime.compare.runnables import on_file
+from ..runtime.oracles import ORACLES, Values, why_unavailable
+from .files import judged, load, to_dialect
+from .format import FORMATS, format_of
+from .objects import Source, stored
+from .samples import as_declared
+
+EXECUTOR = "executor"
+
+
+def run(
+    source: Source, inputs: Mapping[str, Any], on: str = EXECUTOR, *, format: str | None = None
+) -> dict[str, Values]:
+    """Run a model once.
+
+    Args:
+        source: a file, or what `objects.stored` takes. What runs many times is loaded first: a `Graph` is made ready
+            for the executor on the first call only.
+        inputs: input name -> array of the declared dtype and shape (a list for a sequence, None for an empty optional).
+        on: "executor", or a runtime, for which a model of another format than its own is converted.
+        format: of a file whose suffix doesn't say it.
+
+    Returns:
+        Output name -> array (or list, or None), in the order of the model's outputs.
+
+    Raises:
+        InvalidModel: the model, the inputs or the runtime can't be used.
+        Unsupported: the model doesn't go into the runtime's format, or the executor lacks an operator.
+        BackedgeError: the run failed; the runtime's own words.
+    """
+    if on == EXECUTOR and isinstance(source, Graph):
+        return run_graph(source, inputs)
+    with stored(source, format) as file:
+        inputs = as_declared(file.path, inputs, file.format)
+        if on == EXECUTOR:
+            with judged(file.path, file.format):
+                return run_graph(load(file.path, file.format), inputs)
+        reason = why_unavailable(on)
+        if reason:
+            raise InvalidModel(reason)
+        with _read_by(on, file.path, file.format) as path:
+            (outcome,) = on_file(on, path).run([dict(inputs)])
+    if outcome.outputs is None:
+        if outcome.stage == "load":
+            raise InvalidModel(f"{on}: {outcome.error}")
+        raise BackedgeError(f"{on}: {outcome.error}")
+    return dict(outcome.outputs)
+
+
+@contextlib.contextmanager
+def _read_by(name: str, path: Path, format: str | None) -> Iterator[Path]:
+    """The file itself where a runtime reads such files, else a conversion of it."""
+    found = format_of(path, format)
+    suffix = path.suffix.lower()
+    if name in (found.runtime, found.second_runtime) and suffix not in found.unread:
+        yield path
+        return
+    if suffix in ORACLES[name].suffixes:
+        yield path
+        return
+    target = next(entry for entry in FORMATS.values() if name in (entry.runtime, entry.second_runtime))
+    with tempfile.TemporaryDirectory(prefix="backedge-") as folder:
+        made = Path(folder) / f"{path.stem}{target.suffixes[0]}"
+        with judged(path, format):
+            graph = load(path, format)
+            target.write(to_dialect(graph, target.in_style(target.run_style), given=True), made)
+        yield made
