@@ -126,6 +126,7 @@ class Format:
         to_object: file -> the object that people have in memory instead of one.
         trace: for the format that Python functions are traced to: function, arguments -> an object of one of `objects`.
         writes_hub: whether a graph of the hub's dialect is stored in this format: the hub's operators are its newest.
+        is_model: for suffixes that others use, too: whether a file looks like a model, for those who search folders.
         is_quick: whether `runtime` answers as fast as our executor, so that it may be asked thousands of times.
     """
 
@@ -154,6 +155,7 @@ class Format:
     second_runtime: str = ""
     unread: tuple[str, ...] = ()
     run_options: Callable[[Graph], Mapping[str, Any]] | None = None
+    is_model: Callable[[Path], bool] | None = None
     is_quick: bool = False
 
     def goes_by_hub(self, dialect: str, opset: int | Literal["min"] | None) -> bool:
@@ -272,6 +274,7 @@ FORMATS: dict[str, Format] = {
             check=_reader("openvino", "OpenVINO"),
             suffix_of=_Lazy(".openvino.objects", "suffix_of"),
             to_object=_Lazy(".openvino.objects", "to_object"),
+            is_model=_Lazy(".openvino.objects", "is_model"),
             objects=(ObjectType("openvino", "Model", _Lazy(".openvino.objects", "store_model")),),
             objection_to_recurrence=_Lazy(".openvino.lowering.recurrent", "objection"),
         ),
@@ -303,6 +306,7 @@ FORMATS: dict[str, Format] = {
             check=_reader("mdf", "modeci-mdf"),
             suffix_of=_Lazy(".mdf.objects", "suffix_of"),
             to_object=_Lazy(".mdf.objects", "to_object"),
+            is_model=_Lazy(".mdf.objects", "is_model"),
             objects=(ObjectType("modeci_mdf.mdf", "Model", _Lazy(".mdf.objects", "store_model")),),
             direct={"onnx": _Lazy(".mdf.function_form", "prepared")},
             styles={

@@ -22,6 +22,13 @@ def suffix_of(data: bytes) -> str:
     return ".yaml" if _YAML.match(data) else ""
 
 
+def is_model(path: Path) -> bool:
+    """Whether a file looks like MDF, and not like other JSON, YAML or BSON: it names the format, or has graphs."""
+    with path.open("rb") as file:
+        head = file.read(1 << 16)
+    return b"ModECI MDF" in head or b"input_ports" in head
+
+
 def store_model(model: Any, folder: Path) -> Path:
     """A `modeci_mdf.mdf.Model` as JSON."""
     path = folder / "model.json"

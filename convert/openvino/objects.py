@@ -16,6 +16,12 @@ def suffix_of(data: bytes) -> str:
     return ".xml" if _MARKUP.match(data) else ""
 
 
+def is_model(path: Path) -> bool:
+    """Whether a file looks like IR, and not like other XML."""
+    with path.open("rb") as file:
+        return b"<net" in file.read(4096)
+
+
 def store_model(model: Any, folder: Path) -> Path:
     """An `openvino.Model` as IR."""
     import openvino

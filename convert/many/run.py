@@ -1,0 +1,99 @@
+"""Many jobs, from the first to the report: what is done already is left out, one that fails stops no other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ...passes.exit_codes import ExitCode
+from ..terminal import err, out
+from .cluster import on_cluster
+from .jobs import Job
+from .outputs import annotations, table, write_junit
+from .pool import on_this_machine
+from .results import Results, Row, exit_code, outcome
+
+LIMIT = 1800.0
+"""Seconds for one model, where nothing else is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How jobs are done and told.
+
+    Attributes:
+        jobs: processes on this machine.
+        scheduler: the address of a Dask scheduler instead.
+        limit: seconds for one model.
+        results: the file for the results as JSON Lines, see `results`.
+        again: do again what this file has.
+        junit: a file for JUnit XML.
+        github: whether to print annotations for GitHub Actions; None: if this is a run of it.
+        quiet: print nothing but annotations.
+    """
+
+    jobs: int = 1
+    scheduler: str = ""
+    limit: float = LIMIT
+    results: Path | None = None
+    again: bool = False
+    junit: Path | None = None
+    github: bool | None = None
+    quiet: bool = False
+
+
+def run_jobs(jobs: Sequence[Job], ways: Ways, title: str) -> ExitCode:
+    """Do all jobs, print a table, write what is asked for.
+
+    Raises:
+        InvalidModel: a file can't be written, or there is no scheduler.
+    """
+    results = Results(ways.results, ways.again)
+    rows: dict[str, Row] = {}
+    for job in jobs:
+        known = results.finished(job)
+        if known is not None:
+            rows[job.key()] = known
+    missing = [job for job in jobs if job.key() not in rows]
+    if rows and not ways.quiet:
+        out.print(f"{len(rows)} of {len(jobs)} are done already ({ways.results})")
+    for found in _watched(missing, ways, title):
+        results.add(found)
+        rows[found["key"]] = found
+    ordered = [rows[job.key()] for job in jobs]
+    if ways.junit is not None:
+        write_junit(ordered, ways.junit, title)
+    if not ways.quiet:
+        for part in table(ordered).renderables:
+            out.print(part)
+    if ways.github if ways.github is not None else os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in annotations(ordered):
+            click.echo(line)
+    return exit_code(ordered)
+
+
+def _watched(jobs: Sequence[Job], ways: Ways, title: str) -> Iterator[Row]:
+    """The results, with a bar on a terminal that tells what is being done, else a line for each."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal or ways.quiet) as progress:
+        task = progress.add_task(title, total=len(jobs))
+
+        def began(job: Job) -> None:
+            progress.update(task, description=job.name)
+
+        done = (
+            on_cluster(jobs, ways.scheduler, ways.limit, began)
+            if ways.scheduler
+            else on_this_machine(jobs, ways.jobs, ways.limit, began)
+        )
+        for number, found in enumerate(done, 1):
+            progress.advance(task)
+            if not ways.quiet and not err.is_terminal:
+                text = f"[{number}/{len(jobs)}] {outcome(found)}  {found['name']}  {found['seconds']:.1f} s"
+                err.print(text, soft_wrap=True, markup=False)
+            yield found

@@ -1,0 +1,76 @@
+"""The process that does jobs: `python -m backedge.convert.many.worker`.
+
+Each line on standard input is a job; the answer is a line of JSON. A model that takes the process with it takes nothing
+else, and what jobs have in common (libraries, the processes of runtimes) is loaded once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ...passes.errors import InvalidModel
+from ...passes.exit_codes import OF_VERDICT
+from ...runtime.oracles.child import die_with_parent
+from ..ending import ending
+from .jobs import Job
+
+
+def done(job: Job) -> dict[str, Any]:
+    """What a job gives: verdict, exit code, message, refusals, report."""
+    try:
+        return _converted(job) if job.kind == "convert" else _verified(job)
+    except (Exception, KeyboardInterrupt) as error:
+        end = ending(error)
+        return {"verdict": None, "exit_code": end.code, "message": end.message, "refusals": list(end.refusals)}
+
+
+def _converted(job: Job) -> dict[str, Any]:
+    from pathlib import Path
+
+    from ..conversion import convert
+
+    folder = Path(job.target).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidModel(f"{folder}: {error.strerror or error}") from None
+    report = convert(job.source, job.target, **job.options)
+    message = ""
+    if not report.written:
+        message = report.refusal or (report.verification.reasons[0] if report.verification else "")
+    elif report.exit_code and report.verification is not None:
+        message = report.verification.reasons[0] if report.verification.reasons else ""
+    found = report.to_json()
+    found["verification"] = _brief(found["verification"])
+    return {"verdict": report.verdict, "exit_code": int(report.exit_code), "message": message, "report": found}
+
+
+def _verified(job: Job) -> dict[str, Any]:
+    from ..verification import verify
+
+    report = verify(job.source, job.target, **job.options)
+    code = int(OF_VERDICT[report.verdict])
+    message = report.reasons[0] if code and report.reasons else ""
+    return {"verdict": report.verdict, "exit_code": code, "message": message, "report": _brief(report.to_json())}
+
+
+def _brief(report: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if report is None else {key: value for key, value in report.items() if key != "trials"}
+
+
+def main() -> None:
+    """Serve until standard input ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever libraries print
+    die_with_parent()
+    for line in sys.stdin:
+        answers.write(json.dumps(done(Job(**json.loads(line)))) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()
