@@ -11,18 +11,20 @@ from ..passes.graph import Graph, Node
 from ..passes.match.matching import Matching
 from ..passes.picture import svg_text
 from ..runtime.locate.places import shown
-from .files import load, to_hub
+from .files import hub_of
 from .proof import matched
 
 
-def compared_picture(a: Path, b: Path, location: Mapping[str, Any] | None) -> str:
+def compared_picture(
+    a: Path, b: Path, location: Mapping[str, Any] | None, formats: tuple[str | None, str | None] = (None, None)
+) -> str:
     """An SVG of B; "" where one of the files has no hub graph.
 
     Args:
         location: where the files part, see `runtime.locate`.
     """
     try:
-        first, second = to_hub(load(a)), to_hub(load(b))
+        first, second = hub_of(a, formats[0]), hub_of(b, formats[1])
     except BackedgeError:
         return ""
     marks = same_nodes(matched(first, second))

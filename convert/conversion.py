@@ -8,21 +8,24 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..passes.errors import InvalidModel
 from ..passes.garbage import release
 from ..passes.graph import NOTES, Graph
 from ..passes.operator_list import OperatorList, operator_list
+from ..passes.progress import stage
 from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
+from ..passes.types import Dim
 from ..runtime.compare.record import Report
 from .budget import TIMEOUT, TRIALS
 from .conversion_report import ConversionReport
-from .files import Opset, judged, load, set_shapes, to_hub
+from .files import Opset, judged, load, to_hub
 from .format import FORMATS, Format, MdfStyle, format_of
-from .objects import Source, stored
+from .objects import Source, Stored, stored
 from .requested_passes import ReportingPass, to_dialect_after
+from .settling import check_static_inputs, check_static_outputs, set_shapes, with_batch, with_values
 from .terminal import writing
 from .user_passes import UserPass, user_pass
 from .verification import start_runtimes
@@ -31,13 +34,16 @@ from .verification import verify as verify_files
 
 def convert(
     source: Source,
-    to: str | os.PathLike[str],
+    to: str | os.PathLike[str] | BinaryIO,
     *,
     args: Sequence[Any] | None = None,
     from_format: str | None = None,
     to_format: str | None = None,
     opset: Opset = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    shapes: Mapping[str, Sequence[Dim]] | None = None,
+    batch: int | None = None,
+    values: Mapping[str, Any] | None = None,
+    static: bool = False,
     mdf_style: MdfStyle | None = None,
     fuse_recurrent: bool = False,
     unroll: int = 0,
@@ -47,6 +53,7 @@ def convert(
     timeout: float = TIMEOUT,
     proof: bool = True,
     certificate: Path | None = None,
+    force: bool = False,
 ) -> ConversionReport:
     """Convert a model, and check the result: by proof, or by running both.
 
@@ -55,12 +62,16 @@ def convert(
     Args:
         source: a file, or what `objects.stored` takes.
         to: the file to be written, or the name of a format (`FORMATS`): then the report's `model` is such an object, an
-            `onnx.ModelProto`, an `openvino.Model`, a `modeci_mdf` model, text of HLO or StableHLO.
+            `onnx.ModelProto`, an `openvino.Model`, a `modeci_mdf` model, text of HLO or StableHLO; or an open binary
+            file, for which `to_format` says the format.
         args: what `source` is traced with where it is a function of JAX: arrays, `jax.ShapeDtypeStruct`, trees of them.
         from_format, to_format: of files whose suffixes don't say it.
         opset: for ONNX targets: the source's own if it is ONNX too, else 21 where left out; "min" is the lowest
             that can say the model (from ONNX to ONNX).
         shapes: static shapes of inputs, where the source leaves them open.
+        batch: the first size of all inputs that leave it open.
+        values: inputs that become constants, for example a trip count: name -> a number or an array.
+        static: refuse what leaves a size of an input or output open.
         mdf_style: for MDF targets: "function" for `onnx::` functions, bodies as nested graphs; "stateful" for
             parameters with states and a ConditionSet, which MDF's own engine runs. Left out, a native MDF model stays
             one, and what comes from elsewhere is written as functions.
@@ -73,6 +84,7 @@ def convert(
         timeout: seconds a runtime may take for one set of inputs.
         proof: match the files first; what is proved needs few inputs.
         certificate: the file for the certificate of a proof; none is written where there is no proof.
+        force: write the target also where it is the source.
 
     Raises:
         InvalidModel: the source can't be read, or the target can't be written.
@@ -80,26 +92,39 @@ def convert(
         NotLegal: all nodes that the operators of `only_ops` can't express.
         TypeError: `source` is no model.
     """
-    is_object = isinstance(to, str) and to in FORMATS
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(stored(source, from_format, args=args))
-        if is_object:
-            to_format = str(to)
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True))
-            target, shown = Path(folder) / f"model{FORMATS[to_format].suffixes[0]}", f"<{to}>"
-        else:
+        stream = None if isinstance(to, str | os.PathLike) else to
+        is_object = isinstance(to, str) and to in FORMATS
+        if isinstance(to, str | os.PathLike) and not is_object:
             target = Path(to)
             shown = str(target)
+        else:
+            to_format = to if isinstance(to, str) else _named(to_format)
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True))
+            target = Path(folder) / f"model{FORMATS[to_format].suffixes[0]}"
+            shown = f"<{to}>" if isinstance(to, str) else str(getattr(to, "name", "<file>"))
         wanted = format_of(target, to_format).in_style(mdf_style)
-        _check_target(target)
+        _check_target(target, None if force else file.path)
+        notes: list[str] = []
+        if values:
+            copies = stack.enter_context(tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True))
+            with judged(file.path, file.format):
+                copy, kind = with_values(file.path, file.format, values, Path(copies))
+            file = Stored(copy, kind, file.name)
+            notes += [f"input {name!r} is the constant {value}" for name, value in values.items()]
         origin = format_of(file.path, file.format)
         if verify:
             start_runtimes((file.path, target), (file.format, to_format))
         with judged(file.path, file.format):
             graph = load(file.path, file.format)
             counted = _count(graph)
+            if batch is not None:
+                shapes = with_batch(graph, batch, shapes or {})
             if shapes:
                 set_shapes(graph, shapes)
+            if static:
+                check_static_inputs(graph)
             limited: Callable[[Graph], Graph] = _unchanged
             if only_ops is not None:
                 opset, limited = _limited(operator_list(only_ops), wanted, opset, graph)
@@ -109,7 +134,10 @@ def convert(
             if wanted.goes_by_hub(graph.dialect, opset):
                 graph = to_hub(graph)  # the file's own graph isn't asked for any more
                 release(counted)
+            stage(f"converting to {wanted.name}")
             made = limited(to_dialect_after(asked, graph, wanted, opset, given=True))
+            if static:
+                check_static_outputs(made)
         report = ConversionReport(
             file.name,
             shown,
@@ -119,8 +147,9 @@ def convert(
             (counted, _count(made)),
             dict(sorted(Counter(node.op_type for _, node in made.walk()).items())),
             list(made.meta.get("changes", ())),
-            list(made.meta.get(NOTES, ())),
+            [*notes, *made.meta.get(NOTES, ())],
         )
+        stage(f"writing {target.name}")
         with _temporary_folder(target) as drafts:
             draft = drafts / target.name
             with judged(file.path, file.format):
@@ -152,18 +181,46 @@ def convert(
                         os.replace(made_file, target.parent / made_file.name)
         if is_object and report.written:
             report.model = wanted.to_object(target)
+        if stream is not None and report.written:
+            _copy(target, stream)
     return report
 
 
-def _check_target(target: Path) -> None:
+def _named(format: str | None) -> str:
     """
     Raises:
-        InvalidModel: nothing can be written there.
+        InvalidModel: it isn't said, or there is none of this name.
+    """
+    if format is None:
+        raise InvalidModel("what is written to an open file is of no format: to_format says it")
+    return format_of(Path(), format).name
+
+
+def _copy(written: Path, stream: BinaryIO) -> None:
+    """
+    Raises:
+        InvalidModel: the model is of several files.
+    """
+    others = sorted(path.name for path in written.parent.iterdir() if path != written)
+    if others:
+        raise InvalidModel(
+            f"such a model is of several files, {', '.join([written.name, *others])}: write it to a path"
+        )
+    stream.write(written.read_bytes())
+    stream.flush()
+
+
+def _check_target(target: Path, source: Path | None) -> None:
+    """
+    Raises:
+        InvalidModel: nothing can be written there, or it is the source.
     """
     if not target.parent.is_dir():
         raise InvalidModel(f"{target}: no such folder")
     if target.exists() and not target.is_file():
         raise InvalidModel(f"{target}: it is no regular file, and isn't replaced by one")
+    if source is not None and target.exists() and source.exists() and target.samefile(source):
+        raise InvalidModel(f"{target} is the source itself; --force (force=True) replaces it")
 
 
 @contextlib.contextmanager

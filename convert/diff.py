@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..passes.exit_codes import ExitCode
-from ..passes.graph import Graph
 from ..passes.match.differences import Difference, differences
 from ..runtime.compare.page import render
-from .files import judged, load, to_hub
+from .files import hub_of
+from .objects import Source, stored
 from .proof import matched
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~", "follows": "."}
@@ -90,21 +89,23 @@ def _lines(found: list[Difference], depth: int) -> Iterator[str]:
         yield f"{indent}. the same operators on what differs before them: {names}{more}"
 
 
-def diff(a: str | Path, b: str | Path, formats: tuple[str | None, str | None] = (None, None)) -> DiffReport:
-    """Match two files of any formats, and say where they part.
+def diff(
+    a: Source,
+    b: Source,
+    formats: tuple[str | None, str | None] = (None, None),
+    names: tuple[str, str] | None = None,
+) -> DiffReport:
+    """Match two models of any formats, and say where they part.
 
     Raises:
         InvalidModel: a file can't be read.
         Unsupported: what can't be taken to the hub.
     """
-    graphs: list[Graph] = []
-    for path, format in zip((Path(a), Path(b)), formats, strict=True):
-        with judged(path, format):
-            graphs.append(to_hub(load(path, format)))
-    matching = matched(graphs[0], graphs[1])
+    with stored(a, formats[0]) as first, stored(b, formats[1]) as second:
+        matching = matched(hub_of(first.path, first.format), hub_of(second.path, second.format))
     found = differences(matching)
     outputs = {name: one is not None and one is other for name, (one, other) in matching.outputs.items()}
-    return DiffReport(str(a), str(b), outputs, found.same, found.of, found.found, matching.why)
+    return DiffReport(*(names or (first.name, second.name)), outputs, found.same, found.of, found.found, matching.why)
 
 
 def page(report: DiffReport) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -12,10 +12,11 @@ from ..passes.garbage import bulk
 from ..passes.graph import RAISER, Graph, Value
 from ..passes.infer import infer
 from ..passes.pipeline import Pipeline
+from ..passes.progress import stage
 from ..passes.structure.canonical import canonicalize
 from ..passes.structure.sequences import SequencesToStacks
 from ..passes.structure.simplify import RemoveDead
-from ..passes.types import SequenceType, TensorType, merge_dims
+from ..passes.types import SequenceType
 from .format import FORMATS, Format, format_of
 from .objects import Source, stored
 
@@ -41,6 +42,7 @@ def load(source: Source, format: str | None = None) -> Graph:
 
 def _read(path: Path, format: str | None) -> Graph:
     found = format_of(path, format)
+    stage(f"reading {path.name}")
     if not path.is_file():
         raise InvalidModel(f"{path}: no such file")
     try:
@@ -84,6 +86,19 @@ def to_hub(graph: Graph) -> Graph:
     raised = FORMATS[graph.dialect].raise_graph(graph)
     canonicalize(raised)
     return raised
+
+
+def hub_of(source: Source, format: str | None = None) -> Graph:
+    """A model as a hub graph; a failure that no error of ours describes is told as the file's where it is.
+
+    Raises:
+        InvalidModel: the model can't be read.
+        Unsupported: the hub can't express it.
+    """
+    if isinstance(source, Graph):
+        return to_hub(source)
+    with stored(source, format) as file, judged(file.path, file.format):
+        return to_hub(_read(file.path, file.format))
 
 
 def to_dialect(graph: Graph, target: Format, opset: Opset = None, *, given: bool = False) -> Graph:
@@ -131,24 +146,3 @@ def save(graph: Graph, path: str | Path, *, format: str | None = None, opset: Op
         raise InvalidModel(f"{path}: no such folder")
     with bulk():
         target.write(to_dialect(graph, target, opset), path)
-
-
-def set_shapes(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Give inputs the static shapes that the caller knows.
-
-    Raises:
-        InvalidModel: no such input, or the shape contradicts the declared one.
-    """
-    inputs = {value.name: value for value in graph.inputs}
-    for name, shape in shapes.items():
-        value = inputs.get(name)
-        if value is None:
-            raise InvalidModel(f"no input {name!r}; there are {', '.join(inputs) or 'none'}")
-        declared = value.tensor
-        if declared.shape is not None:
-            fits = len(declared.shape) == len(shape) and all(
-                merge_dims(old, new) == new for old, new in zip(declared.shape, shape, strict=True)
-            )
-            if not fits:
-                raise InvalidModel(f"input {name!r} is {value.type}, which is not {list(shape)}")
-        value.type = TensorType(declared.dtype, tuple(shape))

@@ -17,7 +17,7 @@ from ..passes.types import TensorType
 from ..runtime.compare.input_roles import signature_of
 from ..runtime.compare.inputs import design
 from ..runtime.oracles import Values
-from .files import judged, load, to_hub
+from .files import hub_of, judged, load
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,5 @@ def is_untyped(value: Any) -> TypeGuard[np.ndarray[Any, Any]]:
 
 def designed_inputs(path: str | Path, seed: int = 0, format: str | None = None) -> dict[str, Values]:
     """One set of plain inputs for a file: sizes 2 and 3, three trips, conditions true, normal data."""
-    with judged(Path(path), format):
-        (batch,) = design(signature_of(to_hub(load(path, format))), 1, seed)
+    (batch,) = design(signature_of(hub_of(path, format)), 1, seed)
     return batch

@@ -6,17 +6,20 @@ import contextlib
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
 from ..passes.errors import InvalidModel
 from ..passes.opset import Change
+from ..passes.progress import listening
+from .request import request
 
 _PATIENCE = 2.0  # seconds before progress shows
 
@@ -24,10 +27,24 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 
+def say(*parts: RenderableType) -> None:
+    """Print for people, unless they want to hear nothing."""
+    asked = request()
+    if not asked.quiet and asked.json_file != "-":
+        for part in parts:
+            (err if asked.to_stdout else out).print(part)
+
+
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show a spinner if the work takes more than two seconds and somebody watches."""
-    if not err.is_terminal:
+    """Show a spinner with the stage of the work if it takes more than two seconds and somebody watches."""
+    asked = request()
+    if asked.verbose:
+        start = time.monotonic()
+        with listening(lambda text: err.print(f"{time.monotonic() - start:7.2f} s  {escape(text)}", soft_wrap=True)):
+            yield
+        return
+    if not err.is_terminal or asked.quiet:
         yield
         return
     status = err.status(escape(what))
@@ -35,7 +52,8 @@ def working(what: str) -> Iterator[None]:
     timer.daemon = True
     timer.start()
     try:
-        yield
+        with listening(lambda text: status.update(f"{escape(what)}: {escape(text)}")):
+            yield
     finally:
         timer.cancel()
         status.stop()
@@ -118,5 +136,17 @@ def save_npz(values: Mapping[str, Any], target: str) -> None:
             raise InvalidModel(f"{target}: output {name!r} is {_type(value)}, which a .npz file can't store")
         array = np.asarray(value)
         arrays[name] = array.astype(str) if array.dtype.kind == "O" else array
+    if target == "-":
+        np.savez(sys.stdout.buffer, **arrays)  # type: ignore[arg-type]
+        return
     with writing(target), open(target, "wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
+
+
+def write_text(text: str, target: Path) -> None:
+    """Text to a file, or to standard output for "-"."""
+    if str(target) == "-":
+        sys.stdout.write(text)
+        return
+    with writing(target):
+        target.write_text(text, encoding="utf-8")

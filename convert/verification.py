@@ -12,6 +12,8 @@ from typing import Any
 
 from ..passes.errors import BackedgeError
 from ..passes.graph import DEFAULT, Graph, Value
+from ..passes.progress import stage
+from ..passes.types import Dim
 from ..runtime.compare.coverage import unreached
 from ..runtime.compare.input_roles import random_operators, signature_of
 from ..runtime.compare.inputs import design
@@ -30,12 +32,13 @@ from ..runtime.wide.model import has_double
 from .asked import EXECUTOR, SAMPLING, executor_on, sampling_on
 from .budget import TIMEOUT, TRIALS
 from .exploration import explore
-from .files import judged, load, set_shapes, to_hub
+from .files import judged, load, to_hub
 from .format import format_of
 from .locating import EXECUTOR_NAME, Looking, look_into
 from .objects import Source, stored
 from .proof import Proof, prove, write_certificate
 from .samples import Samples, typed
+from .settling import set_shapes
 
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless
@@ -146,7 +149,7 @@ def verify(
     rtol: float | None = None,
     atol: float | None = None,
     inputs: Sequence[Mapping[str, Any]] | Samples | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    shapes: Mapping[str, Sequence[Dim]] | None = None,
     timeout: float = TIMEOUT,
     formats: tuple[str | None, str | None] = (None, None),
     names: tuple[str, str] | None = None,
@@ -215,6 +218,7 @@ def verify(
 
         def looked_into(report: Report) -> Report:
             if hub_a is not None and hub_b is not None:
+                stage("looking where they part")
                 look_into(report, paths, formats, looking or Looking(timeout=timeout))
             return report
 
@@ -232,6 +236,7 @@ def verify(
         signature = replace(signature, inputs=[one for one in signature.inputs if one.name not in built_in])
         proved: Proof | None = None
         if proof and rtol is None and atol is None and hub_a is not None and hub_b is not None:
+            stage("matching both files")
             proved = prove(known, hub_b, format_of(paths[1], formats[1]), graph_b.opsets.get(""))
         if certificate is not None and (proved is None or not proved.holds):
             notes.append("there is no proof, and so no certificate")
@@ -251,6 +256,7 @@ def verify(
             for path, format, limit in zip(paths, formats, limits, strict=True)
         ]
         sample = sampling_on(paths, formats)
+        stage("designing inputs")
         found = explore((side_a, side_b), (runs[0], runs[1]), (hub_a, hub_b), signature, trials, seed, sample)
         settled = set[str]() if proved is None or proved.holds else proved.proved
         report = compare_sides(side_a, side_b, found.trials, rtol, atol, rounding, asked=trials, proved=settled)

@@ -52,7 +52,7 @@ def on_cluster(
             client.submit(do, job.to_json(), limit, key=f"backedge-{job.key()}", retries=_RETRIES, pure=False): job
             for job in jobs
         }
-        for future in as_completed(list(futures)):
+        for future in as_completed(list(futures), loop=client.loop):
             job = futures[future]
             began(job)
             error = future.exception()

@@ -89,7 +89,7 @@ def _plain(text: str) -> str:
     return _NOT_XML.sub("�", text)
 
 
-def annotations(rows: Iterable[Row]) -> Iterator[str]:
+def github_annotations(rows: Iterable[Row]) -> Iterator[str]:
     """Lines that GitHub Actions shows beside the files: errors, and warnings for what is only not confirmed."""
     for one in rows:
         if one["exit_code"]:

@@ -117,11 +117,12 @@ class Results:
 
     def _take(self, line: str, number: int) -> None:
         try:
-            found = json.loads(line)
-            known = found["schema"] == SCHEMA and isinstance(found["key"], str) and ExitCode(found["exit_code"])
+            found: Row = json.loads(line)
+            ExitCode(found["exit_code"])
+            is_ours = found["schema"] == SCHEMA and isinstance(found["key"], str)
         except (ValueError, KeyError, TypeError):
-            known = None
-        if known is None or known is False:
+            found, is_ours = {}, False
+        if not is_ours:
             raise InvalidModel(f"{self.path}, line {number}: no result of version {SCHEMA} of this format")
         self.known[found["key"]] = found
 

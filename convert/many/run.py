@@ -10,13 +10,12 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ...passes.exit_codes import ExitCode
 from ..terminal import err, out
 from .cluster import on_cluster
 from .jobs import Job
-from .outputs import annotations, table, write_junit
+from .outputs import github_annotations, table, write_junit
 from .pool import on_this_machine
-from .results import Results, Row, exit_code, outcome
+from .results import Results, Row, outcome
 
 LIMIT = 1800.0
 """Seconds for one model, where nothing else is asked for."""
@@ -47,7 +46,7 @@ class Ways:
     quiet: bool = False
 
 
-def run_jobs(jobs: Sequence[Job], ways: Ways, title: str) -> ExitCode:
+def run_jobs(jobs: Sequence[Job], ways: Ways, title: str) -> list[Row]:
     """Do all jobs, print a table, write what is asked for.
 
     Raises:
@@ -72,9 +71,9 @@ def run_jobs(jobs: Sequence[Job], ways: Ways, title: str) -> ExitCode:
         for part in table(ordered).renderables:
             out.print(part)
     if ways.github if ways.github is not None else os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in annotations(ordered):
+        for line in github_annotations(ordered):
             click.echo(line)
-    return exit_code(ordered)
+    return ordered
 
 
 def _watched(jobs: Sequence[Job], ways: Ways, title: str) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...passes.progress import stage
 from ..oracles import Batch, Outcome, Values
 from .answers import Answer, Pair, SideAnswers, TrialAnswers, answers_of, evidence
 from .conclude import conclude
@@ -127,6 +128,7 @@ class _Comparison:
         trials: list[Trial] = []
         try:
             for number in range(len(self.batches)):
+                stage(f"trial {number + 1} of {len(self.batches)}")
                 trials.append(self._trial(number, runs))
             if not self.is_settled:
                 self.disagreements.explain({} if self.outputs is None else self.outputs.pairs, len(self.batches))

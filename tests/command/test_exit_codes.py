@@ -203,7 +203,7 @@ CASES: dict[str, Case] = {
         ["run", "relu.onnx", "--inputs", "x.npz"],
         70,
         "TypeError: two lines",
-        setup=_FAULT.format("verification", "Executor"),
+        setup=_FAULT.format("running", "run_graph"),
     ),
     "show": Case(["show", "relu.onnx"], 0),
     "show: broken": Case(["show", "broken.onnx"], 2, "truncated"),

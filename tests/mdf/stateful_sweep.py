@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from backedge.convert.files import set_shapes, to_hub
+from backedge.convert.files import to_hub
 from backedge.convert.hlo.read import from_text
 from backedge.convert.mdf.lowering import lower_stateful
 from backedge.convert.mdf.model import Model
 from backedge.convert.mdf.structure import tree_from_model
 from backedge.convert.onnx.read import read_model
+from backedge.convert.settling import set_shapes
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
 from backedge.runtime.executor import Executor, never_compile

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from .budget import TIMEOUT
-from .format import FORMATS
+from ..budget import TIMEOUT
+from ..format import FORMATS
+from ..request import Request
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-FILE = click.Path(path_type=Path, dir_okay=False)
-
-
-@dataclass(slots=True)
-class Request:
-    """What is known of a call when it ends early."""
-
-    json_file: str | None = None
+FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 
 class Shape(click.ParamType):
@@ -39,6 +34,34 @@ class Shape(click.ParamType):
         if not name or any(size < 0 for size in sizes):
             self.fail(f"{value!r} is not of the form NAME=2,3,4", param, ctx)
         return name, sizes
+
+
+class InputValue(click.ParamType):
+    """An input's name and what it is made: a number, true or false, or several separated by commas."""
+
+    name = "NAME=3"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        if isinstance(value, tuple):
+            return value
+        name, _, text = str(value).rpartition("=")
+        try:
+            numbers = [_number(part) for part in text.split(",")]
+        except ValueError:
+            numbers = []
+        if not name or not numbers:
+            self.fail(f"{value!r} is not of the form NAME=3 or NAME=1,2", param, ctx)
+        return name, numbers[0] if len(numbers) == 1 else numbers
+
+
+def _number(text: str) -> bool | int | float:
+    word = text.strip().lower()
+    if word in ("true", "false"):
+        return word == "true"
+    try:
+        return int(word)
+    except ValueError:
+        return float(word)
 
 
 class OpsetNumber(click.ParamType):
@@ -100,6 +123,12 @@ def writable(ctx: click.Context, param: click.Parameter, value: str | Path | Non
     return value
 
 
+def _quieter(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    if isinstance(ctx.obj, Request) and value:
+        setattr(ctx.obj, str(param.name), True)
+    return value
+
+
 FORMAT = click.Choice(list(FORMATS))
 RUNTIMES = list(
     dict.fromkeys(name for entry in FORMATS.values() for name in (entry.runtime, entry.second_runtime) if name)
@@ -131,7 +160,9 @@ memory_option = click.option(
     show_default=True,
     help="For values that are kept and compared, to find where the files part.",
 )
-shape_option = click.option("--shape", "shapes", type=Shape(), multiple=True, help="Static shape of an input.")
+shape_option = click.option(
+    "--shape", "shapes", type=Shape(), multiple=True, help="Static shape of an input; may be given several times."
+)
 timeout_option = click.option(
     "--timeout",
     type=Number(zero=False),
@@ -139,3 +170,70 @@ timeout_option = click.option(
     show_default=True,
     help="Seconds for one run in a runtime.",
 )
+quiet_option = click.option(
+    "--quiet", "-q", is_flag=True, expose_value=False, callback=_quieter, help="Print nothing but errors."
+)
+verbose_option = click.option(
+    "--verbose",
+    "-v",
+    is_flag=True,
+    expose_value=False,
+    callback=_quieter,
+    help="Print each stage of the work and when it began on standard error.",
+)
+from_option = click.option(
+    "--from",
+    "format",
+    type=FORMAT,
+    help="Format of MODEL, if its suffix or, of standard input, its content doesn't say.",
+)
+from_both_option = click.option(
+    "--from",
+    "formats",
+    type=FORMAT,
+    multiple=True,
+    help="Format of A, if its suffix doesn't say; given twice, of A and of B.",
+)
+
+
+def of_both(formats: tuple[str, ...]) -> tuple[str | None, str | None]:
+    """What `--from` says of two files.
+
+    Raises:
+        click.UsageError: it is given three times.
+    """
+    if len(formats) > 2:
+        raise click.UsageError("--from is given more often than there are files")
+    first, second = (*formats, None, None)[:2]
+    return first, second
+
+
+def many_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of commands on many models."""
+    for option in reversed(_MANY):
+        command = option(command)
+    return command
+
+
+_MANY = [
+    click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine."),
+    click.option(
+        "--scheduler", metavar="URL", default="", help="A Dask scheduler, tcp://host:8786, instead of this machine."
+    ),
+    click.option(
+        "--limit", type=Number(zero=False), default=1800.0, show_default=True, help="Seconds for one of many models."
+    ),
+    click.option(
+        "--results",
+        type=FILE,
+        help="JSON Lines, one object for each model; what is in it already isn't done again. "
+        "Default: results.jsonl in the folder of --into.",
+    ),
+    click.option("--again", is_flag=True, help="Do again what --results has already."),
+    click.option("--junit", type=FILE, callback=writable, help="Write the results as JUnit XML."),
+    click.option(
+        "--annotations/--no-annotations",
+        default=None,
+        help="Print annotations of GitHub Actions. Default: if this is a run of it.",
+    ),
+]

@@ -1,0 +1,1 @@
+"""The commands of `backedge`, by what they are about."""

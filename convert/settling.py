@@ -1,0 +1,182 @@
+"""Inputs that are settled before a conversion: static shapes, a batch size, a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..passes.errors import InvalidModel, Unsupported
+from ..passes.graph import Graph, Value
+from ..passes.schemas import HUB_OPSET
+from ..passes.tensor import TensorData
+from ..passes.types import Dim, TensorType, merge_dims
+from ..runtime.compare.input_roles import signature_of
+from ..runtime.compare.inputs import design
+from ..runtime.compare.tolerance import measure_values
+from ..runtime.oracles import run_file, why_unavailable
+from .files import load, to_hub
+from .format import FORMATS, format_of
+
+_CHECKED = 3  # sets of inputs on which a copy with settled values is held against its original
+
+
+def set_shapes(graph: Graph, shapes: Mapping[str, Sequence[Dim]]) -> None:
+    """Give inputs the static shapes that the caller knows.
+
+    Raises:
+        InvalidModel: no such input, or the shape contradicts the declared one.
+    """
+    for name, shape in shapes.items():
+        value = _input(graph, name)
+        declared = value.tensor
+        if declared.shape is not None:
+            fits = len(declared.shape) == len(shape) and all(
+                merge_dims(old, new) == new for old, new in zip(declared.shape, shape, strict=True)
+            )
+            if not fits:
+                raise InvalidModel(f"input {name!r} is {value.type}, which is not {list(shape)}")
+        value.type = TensorType(declared.dtype, tuple(shape))
+
+
+def _input(graph: Graph, name: str) -> Value:
+    inputs = {value.name: value for value in graph.inputs}
+    if name not in inputs:
+        raise InvalidModel(f"no input {name!r}; there are {', '.join(inputs) or 'none'}")
+    return inputs[name]
+
+
+def with_batch(graph: Graph, batch: int, shapes: Mapping[str, Sequence[Dim]]) -> dict[str, Sequence[Dim]]:
+    """Shapes, and for all inputs whose first size is open those in which it is `batch`.
+
+    Raises:
+        InvalidModel: no input's is.
+    """
+    found = dict(shapes)
+    for value in graph.inputs:
+        shape = value.type.shape if isinstance(value.type, TensorType) else None
+        if shape and not isinstance(shape[0], int) and value.name not in found:
+            found[value.name] = (batch, *shape[1:])
+    if len(found) == len(shapes):
+        raise InvalidModel("no input has an open first size for the batch")
+    return found
+
+
+def check_static_inputs(graph: Graph) -> None:
+    """
+    Raises:
+        InvalidModel: inputs have open sizes.
+    """
+    still = [value for value in graph.inputs if not _is_static(value)]
+    if still:
+        named = ", ".join(f"{value.name} is {value.type}" for value in still)
+        raise InvalidModel(f"these inputs have open sizes: {named}; settle them with --shape NAME=2,3 or --batch N")
+
+
+def check_static_outputs(made: Graph) -> None:
+    """
+    Raises:
+        Unsupported: outputs have open sizes, although inputs don't.
+    """
+    for value in made.outputs:
+        if not _is_static(value):
+            producer = value.producer or "main"
+            raise Unsupported(producer, f"the sizes of output {value.name!r}, {value.type}, depend on the data")
+
+
+def _is_static(value: Value) -> bool:
+    return isinstance(value.type, TensorType) and value.type.static_shape is not None
+
+
+def set_values(graph: Graph, values: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """Make inputs constants.
+
+    Args:
+        graph: changed in place.
+        values: name of an input -> a number or an array, taken to the declared element type and shape.
+
+    Returns:
+        The arrays, as they would have been fed.
+
+    Raises:
+        InvalidModel: no such input, or the value doesn't fit its type.
+    """
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for name, given in values.items():
+        value = _input(graph, name)
+        arrays[name] = array = _typed(value, given)
+        graph.inputs.remove(value)
+        value.data = TensorData.of(array)
+        value.type = TensorType(value.tensor.dtype, array.shape)
+        value.meta = None
+        if value not in graph.constants:
+            graph.constants.append(value)
+    return arrays
+
+
+def _typed(value: Value, given: Any) -> np.ndarray[Any, Any]:
+    declared = value.type if isinstance(value.type, TensorType) else None
+    if declared is None or declared.dtype is None:
+        raise InvalidModel(f"input {value.name!r} is {value.type}: only tensors can be given a value")
+    dtype = np.dtype(declared.dtype.numpy)
+    plain = np.asarray(given)
+    try:
+        array = plain.astype(dtype)
+    except (TypeError, ValueError):
+        raise InvalidModel(f"input {value.name!r} is {value.type}, which {given} isn't") from None
+    lost = dtype.kind in "iub" and not np.array_equal(array.astype(plain.dtype), plain)
+    shape = declared.shape
+    if shape is not None and array.ndim != len(shape) and array.size == 1:
+        array = array.reshape((1,) * len(shape))
+    fits = shape is None or (
+        len(shape) == array.ndim
+        and all(old == new or not isinstance(old, int) for old, new in zip(shape, array.shape, strict=True))
+    )
+    if lost or not fits:
+        raise InvalidModel(f"input {value.name!r} is {value.type}, which {given} isn't")
+    return array
+
+
+def with_values(path: Path, format: str | None, values: Mapping[str, Any], folder: Path) -> tuple[Path, str]:
+    """A copy of a file in which inputs are constants, held against the original in the runtime of both.
+
+    A format that isn't written without the hub is written in the hub's own.
+
+    Returns:
+        The copy, its format.
+
+    Raises:
+        InvalidModel: see `set_values`.
+    """
+    found = format_of(path, format)
+    graph = load(path, format)
+    hub_format = next(entry for entry in FORMATS.values() if entry.writes_hub)
+    target = found if found.dialect == hub_format.dialect == graph.dialect else hub_format
+    if graph.dialect != target.dialect:
+        graph = to_hub(graph).copy() if graph.dialect == "hub" else to_hub(graph)
+    arrays = set_values(graph, values)
+    if graph.dialect == "hub":
+        graph = target.lower_graph(graph, HUB_OPSET)
+    copy = folder / f"{path.stem}{target.suffixes[0]}"
+    target.write(graph, copy)
+    if not why_unavailable(found.runtime) and not why_unavailable(target.runtime):
+        _hold_against(path, found.runtime, copy, target.runtime, arrays)
+    return copy, target.name
+
+
+def _hold_against(path: Path, runtime: str, copy: Path, other: str, values: Mapping[str, Any]) -> None:
+    """
+    Raises:
+        AssertionError: the copy gives something else, which is a fault of ours.
+    """
+    sets = list(design(signature_of(to_hub(load(copy))), _CHECKED, 0))
+    before = run_file(runtime, path, [{**one, **values} for one in sets])
+    after = run_file(other, copy, sets)
+    for a, b in zip(before, after, strict=True):
+        if a.outputs is None or b.outputs is None:
+            continue
+        for (name, expected), actual in zip(a.outputs.items(), b.outputs.values(), strict=True):
+            difference = measure_values(expected, actual, output=name).difference
+            assert difference is None, f"with inputs made constants the source gives something else: {difference}"

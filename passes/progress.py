@@ -1,0 +1,26 @@
+"""What is being done at the moment, for whoever shows it: work tells its stages, without knowing who listens."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+
+_LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
+
+
+def stage(text: str) -> None:
+    """Tell that this is begun."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(text)
+
+
+@contextlib.contextmanager
+def listening(listener: Callable[[str], None]) -> Iterator[None]:
+    """Call a function with the text of each stage that begins."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
