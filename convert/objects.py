@@ -4,6 +4,7 @@ while something is done with it, since runtimes in processes of their own must r
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -50,7 +51,8 @@ def stored(source: Source, format: str | None = None, *, args: Sequence[Any] | N
         InvalidModel: it can't be stored. Whatever is raised inside names the source, not the temporary file.
     """
     if isinstance(source, str | os.PathLike) and args is None:
-        yield Stored(Path(source), format, str(source))
+        with _with_its_suffix(Path(source), format) as path:
+            yield Stored(path, format, str(source))
         return
     if args is not None:
         source = _traced(source, args)
@@ -62,6 +64,29 @@ def stored(source: Source, format: str | None = None, *, args: Sequence[Any] | N
             if str(made.path) not in str(error):
                 raise
             raise type(error)(str(error).replace(str(made.path), made.name)) from error.__cause__
+
+
+@contextlib.contextmanager
+def _with_its_suffix(path: Path, format: str | None) -> Iterator[Path]:
+    """The file, or a link to it with a suffix of its format: runtimes tell formats by that, in small letters."""
+    try:
+        suffixes = format_of(path, format).suffixes
+    except InvalidModel:  # which is said where it is read
+        suffixes = ("",)
+    if path.name.endswith(suffixes) or not path.is_file():
+        yield path
+        return
+    given = next((one for one in suffixes if path.name.lower().endswith(one)), "")
+    stem = path.name[: len(path.name) - len(given)]
+    with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as folder:
+        for other in path.absolute().parent.glob(f"{glob.escape(path.stem)}.*"):  # weights and external data beside it
+            Path(folder, other.name).symlink_to(other)
+            if other.suffix != other.suffix.lower():
+                Path(folder, other.stem + other.suffix.lower()).symlink_to(other)
+        made = Path(folder, stem + (given or suffixes[0]))
+        if not made.exists():
+            made.symlink_to(path.absolute())
+        yield made
 
 
 def _store(source: Source, format: str | None, folder: Path) -> Stored:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph, Value
+from ..passes.infer import infer
 from ..passes.schemas import HUB_OPSET
 from ..passes.tensor import TensorData
 from ..passes.types import Dim, TensorType, merge_dims
@@ -38,7 +39,26 @@ def set_shapes(graph: Graph, shapes: Mapping[str, Sequence[Dim]]) -> None:
             )
             if not fits:
                 raise InvalidModel(f"input {name!r} is {value.type}, which is not {list(shape)}")
+        _settle(graph, declared.shape or (), shape)
         value.type = TensorType(declared.dtype, tuple(shape))
+
+
+def _settle(graph: Graph, declared: Sequence[Dim], shape: Sequence[Dim]) -> None:
+    """Everything else with a size of the same name has this size, too."""
+    sizes = {
+        old: new for old, new in zip(declared, shape, strict=False) if isinstance(old, str) and isinstance(new, int)
+    }
+    if not sizes:
+        return
+    for inner in graph.graphs():
+        for value in inner.values():
+            if (
+                isinstance(value.type, TensorType)
+                and value.type.shape
+                and not sizes.keys().isdisjoint(value.type.shape)
+            ):
+                dims = [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in value.type.shape]
+                value.type = TensorType(value.tensor.dtype, tuple(dims))
 
 
 def _input(graph: Graph, name: str) -> Value:
@@ -80,7 +100,11 @@ def check_static_outputs(made: Graph) -> None:
     Raises:
         Unsupported: outputs have open sizes, although inputs don't.
     """
-    for value in made.outputs:
+    if all(map(_is_static, made.outputs)):
+        return
+    hub = to_hub(made)
+    infer(hub)
+    for value in hub.outputs:
         if not _is_static(value):
             producer = value.producer or "main"
             raise Unsupported(producer, f"the sizes of output {value.name!r}, {value.type}, depend on the data")
