@@ -2,6 +2,7 @@
 
 Scan-8 is the only Scan with a batch: axis 0 is the batch, axis 1 the sequence, and `lengths` says how
 much of each row counts. IR version 3 with its constants in Constant nodes.
+It is ONNX text because a Python loop of ONNX Script becomes a Loop, never a Scan.
 """
 
 from __future__ import annotations

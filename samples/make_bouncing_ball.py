@@ -2,6 +2,7 @@
 
 Each step moves the ball. When it would fall through the floor, its velocity is turned round and loses
 energy (`restitution`, a model input); otherwise gravity acts (`step`, another one).
+It is ONNX text because a Python loop of ONNX Script has no scan outputs: `heights`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Candidates are sorted by score. Each iteration keeps the best one left and drops the candidates that
 overlap it by more than the threshold: the carried list of candidates gets shorter until it is empty.
+It is ONNX text because a Python loop of ONNX Script has no scan outputs: `kept`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Carried: the hidden state and the last token. Stacked: the tokens. The loop stops early when the end
 token has been chosen, so the output's length is known only after the run.
+It is ONNX text because a Python loop of ONNX Script has no scan outputs: `tokens`.
 """
 
 from __future__ import annotations

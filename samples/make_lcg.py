@@ -1,6 +1,7 @@
 """A linear congruential generator: s' = (75 s + 74) mod 65537, every value stacked.
 
 Integers only, so every runtime must give exactly the same numbers; they fit into 32 bits.
+It is ONNX text because a Python loop of ONNX Script has no scan outputs: `values`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Mandelbrot set as Loop: z' = z * z + c on a whole grid at once.
+"""The Mandelbrot set as a for loop: z' = z * z + c on a whole grid at once.
 
 The result counts, for each point, the iterations before |z| exceeds 2. Points that have escaped
 keep their z, so that nothing overflows.
@@ -6,43 +6,33 @@ keep their z, so that nothing overflows.
 
 from __future__ import annotations
 
-import onnx
-from _common import build, write
+import onnxscript
+from _common import scripted, write
+from onnxscript import FLOAT, INT32, INT64
+from onnxscript import opset21 as op
 
-TEXT = """
-mandelbrot (float[width] real, float[height] imaginary, int64 iterations) => (int32[height, width] escape_time)
-    <float four = {4}, float two = {2}, int64[1] last = {1}> {
-  column = Unsqueeze (imaginary, last)
-  zero_row = Sub (real, real)
-  zero_column = Sub (column, column)
-  c_real = Add (real, zero_column)
-  c_imaginary = Add (column, zero_row)
-  zero_grid = Add (zero_row, zero_column)
-  no_count = Cast <to = 6> (zero_grid)
-  z_real_end, z_imaginary_end, escape_time = Loop (iterations, "", zero_grid, zero_grid, no_count) <
-    body = step (int64 i, bool go, float[height, width] zr, float[height, width] zi, int32[height, width] count)
-        => (bool go_on, float[height, width] zr_next, float[height, width] zi_next, int32[height, width] count_next) {
-      go_on = Identity (go)
-      zr2 = Mul (zr, zr)
-      zi2 = Mul (zi, zi)
-      size = Add (zr2, zi2)
-      inside = LessOrEqual (size, four)
-      difference = Sub (zr2, zi2)
-      zr_new = Add (difference, c_real)
-      product = Mul (zr, zi)
-      doubled = Mul (product, two)
-      zi_new = Add (doubled, c_imaginary)
-      zr_next = Where (inside, zr_new, zr)
-      zi_next = Where (inside, zi_new, zi)
-      one_more = Cast <to = 6> (inside)
-      count_next = Add (count, one_more)
-    }>
-}"""
+Row, Column, Counts = FLOAT["width"], FLOAT["height"], INT32["height", "width"]
 
 
-def model() -> onnx.ModelProto:
-    return build(TEXT)
+@onnxscript.script(default_opset=op)
+def mandelbrot(real: Row, imaginary: Column, iterations: INT64) -> Counts:
+    column = op.Unsqueeze(imaginary, [1])
+    zero_row = real - real
+    zero_column = column - column
+    c_real = real + zero_column
+    c_imaginary = column + zero_row
+    z_real = zero_row + zero_column
+    z_imaginary = zero_row + zero_column
+    escape_time = op.Cast(z_real, to=INT32.dtype)
+    for _ in range(iterations):
+        inside = z_real * z_real + z_imaginary * z_imaginary <= 4.0
+        next_real = z_real * z_real - z_imaginary * z_imaginary + c_real
+        next_imaginary = z_real * z_imaginary * 2.0 + c_imaginary
+        z_real = op.Where(inside, next_real, z_real)
+        z_imaginary = op.Where(inside, next_imaginary, z_imaginary)
+        escape_time = escape_time + op.Cast(inside, to=INT32.dtype)
+    return escape_time
 
 
 if __name__ == "__main__":
-    write(model(), __file__)
+    write(scripted(mandelbrot, "escape_time"), __file__)

@@ -6,30 +6,24 @@ isn't positive it is false from the start, and x comes out as it went in.
 
 from __future__ import annotations
 
-import onnx
-from _common import build, write
-
-TEXT = """
-newton_sqrt (float x) => (float root, int64 iterations)
-    <float half = {0.5}, float tolerance = {0.0001}, float zero = {0}, int64 none = {0}, int64 one = {1}> {
-  positive = Greater (x, zero)
-  root, iterations = Loop ("", positive, x, none) <
-    body = step (int64 i, bool go, float y, int64 done) => (bool go_on, float y_next, int64 done_next) {
-      quotient = Div (x, y)
-      total = Add (y, quotient)
-      y_next = Mul (total, half)
-      change = Sub (y_next, y)
-      size = Abs (change)
-      limit = Mul (y_next, tolerance)
-      go_on = Greater (size, limit)
-      done_next = Add (done, one)
-    }>
-}"""
+import onnxscript
+from _common import scripted, write
+from onnxscript import FLOAT, INT64
+from onnxscript import opset21 as op
 
 
-def model() -> onnx.ModelProto:
-    return build(TEXT)
+@onnxscript.script(default_opset=op)
+def newton_sqrt(x: FLOAT) -> tuple[FLOAT, INT64]:
+    root = op.Identity(x)
+    iterations = op.Constant(value_int=0)
+    go_on = x > 0.0
+    while go_on:
+        better = (root + x / root) * 0.5
+        go_on = op.Abs(better - root) > better * 1e-4
+        root = better
+        iterations = iterations + 1
+    return root, iterations
 
 
 if __name__ == "__main__":
-    write(model(), __file__)
+    write(scripted(newton_sqrt, "root", "iterations"), __file__)

@@ -2,6 +2,7 @@
 
 h' = tanh(x W + h R + b) at every step of the sequence. The hidden state is carried, the sequence is
 sliced, and all hidden states are stacked. Weights are captured from outside the body.
+It is ONNX text because a Python loop of ONNX Script becomes a Loop, never a Scan.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 The inner loop's trip count is the outer iteration number plus one; the inner body captures x[i] from
 the outer body and y from the model's inputs.
+It is ONNX text because a Python loop of ONNX Script has no scan outputs: `rows`.
 """
 
 from __future__ import annotations

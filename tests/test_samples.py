@@ -110,6 +110,26 @@ def mandelbrot(weights: Arrays, real: np.ndarray, imaginary: np.ndarray, iterati
     return {"escape_time": counts}
 
 
+def bisection(weights: Arrays, coefficients: np.ndarray, low: np.ndarray, high: np.ndarray, tolerance: np.ndarray,
+              most_steps: np.ndarray) -> Arrays:  # fmt: skip
+    """In Python's numbers: the intervals are halves of small integers, exact in both types."""
+    a, b, steps = float(low), float(high), 0
+    while steps < most_steps:
+        middle = (a + b) / 2
+        a, b = (a, middle) if np.polyval(coefficients.astype(float), middle) > 0 else (middle, b)
+        steps += 1
+        if b - a < tolerance:
+            break
+    return {"root": f32((a + b) / 2), "steps": i64(steps)}
+
+
+def collatz(weights: Arrays, start: np.ndarray) -> Arrays:
+    path = [int(start)]
+    while path[-1] > 1:
+        path.append(3 * path[-1] + 1 if path[-1] & 1 else path[-1] >> 1)
+    return {"steps": i64(len(path) - 1), "highest": i64(max(path))}
+
+
 def lcg(weights: Arrays, seed: np.ndarray, count: np.ndarray) -> Arrays:
     s, values = int(seed), []
     for _ in range(int(count)):
@@ -221,9 +241,26 @@ TABLE = [
                 "imaginary": f32([-1.1, 0, 0.6]),
                 "iterations": i64(n),
             }
-            for n in (1, 12)
+            for n in (0, 1, 12)
         ],
     ),
+    Sample(
+        "bisection.onnx",
+        bisection,
+        [
+            {"coefficients": f32(c), "low": f32(a), "high": f32(b), "tolerance": f32(t), "most_steps": i64(n)}
+            for c, a, b, t, n in (
+                ([1, 0, -1, -2], 1, 2, 1e-4, 50),  # stops early
+                ([1, 0, -2], 0, 2, 0, 8),  # stops at the limit
+                ([1, 0, -2], 0, 2, 1e-4, 0),
+                ([1, 0, -2], 0, 2, 1e-4, 1),
+                ([1, 0, -2], 0, 2, 8, 50),  # narrow enough after one step
+                ([2, -1], 0, 1, 1e-2, 50),  # the first middle is the root
+                ([], -1, 1, 0.3, 50),  # zero everywhere
+            )
+        ],
+    ),
+    Sample("collatz.onnx", collatz, [{"start": i64(n)} for n in (-5, 0, 1, 2, 3, 27, 1024)]),
     Sample("lcg.onnx", lcg, [{"seed": i64(s), "count": i64(n)} for s, n in ((0, 1), (42, 50), (65536, 3))]),
     Sample(
         "greedy_nms.onnx",
@@ -387,10 +424,12 @@ def test_api_sample(tmp_path: Path) -> None:
         [sys.executable, str(SAMPLES / "api.py"), str(tmp_path)], capture_output=True, text=True, timeout=200
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
+    lines = done.stdout.splitlines()
+    assert lines[:4] == [
         "sqrt(2) = 1.414214 after 4 iterations",
         "copy: proved",
         "conversion: proved",
         "OpenVINO IR: proved",
     ]
+    assert "100 at 50 % for 3 years: 337.5" in lines and lines[-1] == "rewritten: equal"
     assert (tmp_path / "newton_sqrt.xml").is_file()
