@@ -384,7 +384,8 @@ def remade(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("samples")
     code = "import runpy, sys\nfor script in sys.argv[2:]: runpy.run_path(script, run_name='__main__')"
     command = [sys.executable, "-c", code, str(folder), *map(str, SCRIPTS)]
-    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(SAMPLES)}, capture_output=True, timeout=200)
+    environment = {**os.environ, "PYTHONPATH": str(SAMPLES), "PYTHONHASHSEED": "0"}
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=200)
     assert done.returncode == 0, done.stderr.decode()
     return folder
 
