@@ -85,7 +85,11 @@ def test_what_is_asked_about_a_format_stands_in_its_record() -> None:
     assert folders and not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])
+@pytest.mark.parametrize(
+    "name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "docs/command.md", "docs/formats.md", "docs/python.md"]
+)
 def test_files_that_the_documents_name_are_there(name: str) -> None:
-    named = set(re.findall(r"`((?:convert|passes|runtime|samples|docs|tests)/[\w/.]*\w/?)`", (ROOT / name).read_text()))
+    named = set(
+        re.findall(r"`((?:api|convert|passes|runtime|samples|docs|tests)/[\w/.]*\w/?)`", (ROOT / name).read_text())
+    )
     assert named and sorted(path for path in named if not (ROOT / path).exists()) == []
