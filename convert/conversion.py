@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,6 +107,8 @@ def convert(
             shown = f"<{to}>" if isinstance(to, str) else str(getattr(to, "name", "<file>"))
         wanted = format_of(target, to_format).in_style(mdf_style)
         _check_target(target, None if force else file.path)
+        if target.is_symlink():  # what it leads to is written; its name may have another suffix
+            target, to_format = target.resolve(), wanted.name
         notes: list[str] = []
         if values:
             copies = stack.enter_context(tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True))
@@ -178,7 +181,10 @@ def convert(
                 files = sorted(drafts.iterdir(), key=lambda made: made.name == target.name)  # the model itself last
                 with writing(target):
                     for made_file in files:
-                        os.replace(made_file, target.parent / made_file.name)
+                        final = target.parent / made_file.name
+                        if final.is_file():
+                            shutil.copymode(final, made_file)
+                        os.replace(made_file, final)
         if is_object and report.written:
             report.model = wanted.to_object(target)
         if stream is not None and report.written:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Value
-from ..passes.types import TensorType
+from ..passes.types import DType, TensorType
 from ..runtime.compare.input_roles import signature_of
 from ..runtime.compare.inputs import design
 from ..runtime.oracles import Values
@@ -79,6 +79,24 @@ def typed(inputs: Mapping[str, Any], declared: Iterable[Value]) -> Mapping[str, 
         if dtype is not None and is_untyped(array) and array.itemsize == np.dtype(dtype.numpy).itemsize:
             found[value.name] = array.view(dtype.numpy)
     return found
+
+
+def check_types(samples: Samples, declared: Iterable[Value]) -> None:
+    """
+    Raises:
+        InvalidModel: an array is of no input, or of another element type than the input is.
+    """
+    inputs = {value.name: value for value in declared}
+    for file, arrays in zip(samples.names, samples.sets, strict=True):
+        for name, array in arrays.items():
+            if name not in inputs:
+                raise InvalidModel(f"{file}: no input {name!r}; there are {', '.join(inputs) or 'none'}")
+            type_ = inputs[name].type
+            dtype = type_.dtype if isinstance(type_, TensorType) else None
+            is_text = array.dtype.kind in "US"
+            fits = dtype is None or (dtype is DType.STRING if is_text else array.dtype == np.dtype(dtype.numpy))
+            if not fits and not is_untyped(array):
+                raise InvalidModel(f"{file}: input {name!r} is {type_}, not {array.dtype}")
 
 
 def is_untyped(value: Any) -> TypeGuard[np.ndarray[Any, Any]]:

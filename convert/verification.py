@@ -37,7 +37,7 @@ from .format import format_of
 from .locating import EXECUTOR_NAME, Looking, look_into
 from .objects import Source, stored
 from .proof import Proof, prove, write_certificate
-from .samples import Samples, typed
+from .samples import Samples, check_types, typed
 from .settling import set_shapes
 
 _ROUNDING = f"{__package__}.rounding_session"
@@ -222,6 +222,8 @@ def verify(
                 look_into(report, paths, formats, looking or Looking(timeout=timeout))
             return report
 
+        if isinstance(inputs, Samples):
+            check_types(inputs, known.inputs)
         if inputs is not None:
             sets = [typed(one, known.inputs) for one in (inputs.sets if isinstance(inputs, Samples) else inputs)]
             report = compare_sides(side_a, side_b, [Designed(dict(one)) for one in sets], rtol, atol, rounding)

@@ -103,6 +103,27 @@ def test_the_source_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFix
     assert onnx.load(path).opset_import[0].version == 13
 
 
+def test_links_and_modes(tmp_path: Path) -> None:
+    """What a link leads to is written, and a file that is written again keeps its mode."""
+    path = tmp_path / "t.onnx"
+    shutil.copy(SAMPLES / "newton_sqrt.onnx", path)
+    path.chmod(0o600)
+    (tmp_path / "l.onnx").symlink_to("t.onnx")
+    backedge.convert(LCG, tmp_path / "l.onnx", opset=14, verify=0)
+    assert (tmp_path / "l.onnx").is_symlink() and path.stat().st_mode & 0o777 == 0o600
+    assert [one.name for one in onnx.load(path).graph.input] == ["seed", "count"]
+
+
+def test_inputs_of_another_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, arrays, said in (
+        ("type", {"seed": np.float32(3), "count": np.int64(3)}, "type.npz: input 'seed' is int64[], not float32"),
+        ("name", {"sed": np.int64(3), "count": np.int64(3)}, "name.npz: no input 'sed'; there are seed, count"),
+    ):
+        np.savez(tmp_path / name, **arrays)
+        code, out, err = run(capsys, "verify", LCG, LCG, "--inputs", tmp_path / f"{name}.npz")
+        assert code == 2 and said in err and err.count("\n") == 1 and out == ""
+
+
 def test_suffixes_in_capitals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "convert", LCG, tmp_path / "m.xml")[0] == 0
     for suffix in ("xml", "bin"):
