@@ -20,6 +20,10 @@ class Checked:
     derived: int = 0
     tested: int = 0
 
+    def __str__(self) -> str:
+        """As the command prints it."""
+        return "\n".join(self.lines())
+
     def to_json(self) -> dict[str, Any]:
         return {"accepted": True, "outputs": self.outputs, "derived": self.derived, "tested": self.tested}
 

@@ -53,7 +53,7 @@ def convert(
     verify: int = TRIALS,
     timeout: float = TIMEOUT,
     proof: bool = True,
-    certificate: Path | None = None,
+    certificate: str | Path | None = None,
     force: bool = False,
 ) -> ConversionReport:
     """Convert a model, and check the result: by proof, or by running both.

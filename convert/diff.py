@@ -49,6 +49,10 @@ class DiffReport:
         """0: every output is proved equal; 1: they part."""
         return ExitCode.OK if self else ExitCode.DIFFERENT
 
+    def __str__(self) -> str:
+        """As the command prints it."""
+        return "\n".join(self.lines())
+
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         return {

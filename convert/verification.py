@@ -154,7 +154,7 @@ def verify(
     formats: tuple[str | None, str | None] = (None, None),
     names: tuple[str, str] | None = None,
     proof: bool = True,
-    certificate: Path | None = None,
+    certificate: str | Path | None = None,
     looking: Looking | None = None,
 ) -> Report:
     """Whether two models compute the same.
@@ -248,7 +248,7 @@ def verify(
             report.proof = proved.to_json()
             if report.verdict == "equal":
                 report.verdict = "proved"
-                why_none = "" if certificate is None else write_certificate(proved, certificate)
+                why_none = "" if certificate is None else write_certificate(proved, Path(certificate))
                 notes += [why_none] if why_none else []
                 report.reasons = [_proved(report), *report.reasons[1:], *notes]
                 return report

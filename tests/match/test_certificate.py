@@ -123,7 +123,7 @@ def test_what_is_no_certificate(text: str, tmp_path: Path) -> None:
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     proof, target = tmp_path / "proof.json", tmp_path / "b.xml"
     source = SAMPLES / "bouncing_ball.onnx"
-    assert convert(source, target, certificate=proof).verdict == "proved"
+    assert convert(source, target, certificate=str(proof)).verdict == "proved"
     other = onnx.load(source)
     next(node for node in other.graph.node if node.op_type == "Neg").op_type = "Abs"
     onnx.save(other, tmp_path / "other.onnx")

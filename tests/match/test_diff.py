@@ -38,6 +38,19 @@ def test_a_file_and_itself(tmp_path: Path) -> None:
     ]
 
 
+def test_models_in_memory_as_text() -> None:
+    a, b = (onnx.parser.parse_model(HEAD + PLAIN.format("1, 2, 3", one, 0)) for one in ("Mul", "Add"))
+    assert str(diff(a, b.SerializeToString())).splitlines() == [
+        "A <onnx.ModelProto>",
+        "B <bytes>",
+        "= 1 of 3 operators of B give values that A has, too (3 operators in A)",
+        "- Mul 'p'",
+        "+ Add 'p'",
+        ". the same operators on what differs before them: Concat 'y'",
+        "output 'y': not proved equal",
+    ]
+
+
 @pytest.mark.parametrize(
     ("b", "expected"),
     [
