@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from backedge.convert.files import load, to_hub
-from backedge.convert.format import FORMATS
+from backedge.convert.format import format_of_dialect
 from backedge.convert.objects import Source, stored
 from backedge.convert.requested_passes import to_dialect_after
 from backedge.convert.user_passes import UserPass, user_pass
@@ -62,8 +62,7 @@ def rewrite(source: Source, *rules: UserPass | Pair, format: str | None = None) 
         for step in steps:
             graph = step(graph).graph
         return graph
-    target = next(entry for entry in FORMATS.values() if entry.dialect == graph.dialect)
-    return to_dialect_after(steps, graph, target)
+    return to_dialect_after(steps, graph, format_of_dialect(graph.dialect))
 
 
 def show(

@@ -5,3 +5,6 @@ TRIALS = 64
 
 TIMEOUT = 20.0
 """Seconds that a runtime may take for one set of inputs."""
+
+LIMIT = 1800.0
+"""Seconds for one of many models."""

@@ -24,9 +24,9 @@ from .budget import TIMEOUT, TRIALS
 from .conversion_report import ConversionReport
 from .files import Opset, judged, load, to_hub
 from .format import FORMATS, Format, MdfStyle, format_of
-from .objects import Source, Stored, stored
+from .objects import Source, stored
 from .requested_passes import ReportingPass, to_dialect_after
-from .settling import check_static_inputs, check_static_outputs, set_shapes, with_batch, with_values
+from .specialize import check_static_inputs, check_static_outputs, set_shapes, with_batch, with_values
 from .terminal import writing
 from .user_passes import UserPass, user_pass
 from .verification import start_runtimes
@@ -95,16 +95,7 @@ def convert(
     """
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(stored(source, from_format, args=args))
-        stream = None if isinstance(to, str | os.PathLike) else to
-        is_object = isinstance(to, str) and to in FORMATS
-        if isinstance(to, str | os.PathLike) and not is_object:
-            target = Path(to)
-            shown = str(target)
-        else:
-            to_format = to if isinstance(to, str) else _named(to_format)
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True))
-            target = Path(folder) / f"model{FORMATS[to_format].suffixes[0]}"
-            shown = f"<{to}>" if isinstance(to, str) else str(getattr(to, "name", "<file>"))
+        target, shown, to_format = stack.enter_context(_destination(to, to_format))
         wanted = format_of(target, to_format).in_style(mdf_style)
         _check_target(target, None if force else file.path)
         if target.is_symlink():  # what it leads to is written; its name may have another suffix
@@ -113,8 +104,7 @@ def convert(
         if values:
             copies = stack.enter_context(tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True))
             with judged(file.path, file.format):
-                copy, kind = with_values(file.path, file.format, values, Path(copies))
-            file = Stored(copy, kind, file.name)
+                file = with_values(file, values, Path(copies))
             notes += [f"input {name!r} is the constant {value}" for name, value in values.items()]
         origin = format_of(file.path, file.format)
         if verify:
@@ -178,18 +168,37 @@ def convert(
                     _check(report, wanted, draft, origin, file.path)
                 report.written = report.verdict != "different"
             if report.written:
-                files = sorted(drafts.iterdir(), key=lambda made: made.name == target.name)  # the model itself last
-                with writing(target):
-                    for made_file in files:
-                        final = target.parent / made_file.name
-                        if final.is_file():
-                            shutil.copymode(final, made_file)
-                        os.replace(made_file, final)
-        if is_object and report.written:
-            report.model = wanted.to_object(target)
-        if stream is not None and report.written:
-            _copy(target, stream)
+                _put(drafts, target)
+        if report.written:
+            if isinstance(to, str) and to in FORMATS:
+                report.model = wanted.to_object(target)
+            elif not isinstance(to, str | os.PathLike):
+                _copy(target, to)
     return report
+
+
+@contextlib.contextmanager
+def _destination(
+    to: str | os.PathLike[str] | BinaryIO, to_format: str | None
+) -> Iterator[tuple[Path, str, str | None]]:
+    """The file to be written, what reports call it, its format: for an object or an open file a temporary one."""
+    if isinstance(to, os.PathLike) or (isinstance(to, str) and to not in FORMATS):
+        yield Path(to), str(Path(to)), to_format
+        return
+    name = to if isinstance(to, str) else _named(to_format)
+    shown = f"<{to}>" if isinstance(to, str) else str(getattr(to, "name", "<file>"))
+    with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder) / f"model{FORMATS[name].suffixes[0]}", shown, name
+
+
+def _put(drafts: Path, target: Path) -> None:
+    """Give what was written the place and the mode of what it replaces, the model itself last."""
+    with writing(target):
+        for draft in sorted(drafts.iterdir(), key=lambda file: file.name == target.name):
+            final = target.parent / draft.name
+            if final.is_file():
+                shutil.copymode(final, draft)
+            os.replace(draft, final)
 
 
 def _named(format: str | None) -> str:

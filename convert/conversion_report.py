@@ -63,6 +63,11 @@ class ConversionReport:
         """What the command ends with, see `passes.exit_codes`."""
         return OF_VERDICT[self.verdict]
 
+    @property
+    def reason(self) -> str:
+        """The verification's most important reason; "" where there is none."""
+        return "" if self.verification is None else self.verification.reason
+
     def __str__(self) -> str:
         """As the command prints it, without colours."""
         return as_text(Group(*rendered(self).renderables, *self._why_not_written()))

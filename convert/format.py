@@ -162,6 +162,11 @@ class Format:
         """Whether graphs of a dialect become this format's, at an opset, by way of the hub."""
         return opset != "min" and dialect not in self.direct and (dialect != self.dialect or opset is not None)
 
+    def split(self, name: str) -> tuple[str, str]:
+        """A file name without the suffix of this format, and the suffix in small letters; "" where it has none."""
+        suffix = next((one for one in self.suffixes if name.lower().endswith(one)), "")
+        return name[: len(name) - len(suffix)], suffix
+
     def in_style(self, style: MdfStyle | None) -> Format:
         """The format, as one that writes in a given style.
 
@@ -320,6 +325,18 @@ FORMATS: dict[str, Format] = {
 }
 
 
+def format_by_suffix(path: Path) -> Format | None:
+    """The format that a file's suffix says, in any case; None where it says none."""
+    name = path.name.lower()
+    return next((entry for entry in FORMATS.values() if name.endswith(entry.suffixes)), None)
+
+
+def format_of_dialect(dialect: str) -> Format:
+    """The format as which a graph of a dialect is stored; a hub graph as the one whose newest operators the hub has."""
+    is_hub = dialect == "hub"
+    return next(entry for entry in FORMATS.values() if (entry.writes_hub if is_hub else entry.dialect == dialect))
+
+
 def format_of(path: Path, name: str | None = None) -> Format:
     """The format called `name`, else the one that the path's suffix says.
 
@@ -330,10 +347,9 @@ def format_of(path: Path, name: str | None = None) -> Format:
         if name not in FORMATS:
             raise InvalidModel(f"no format {name!r}; there are {', '.join(FORMATS)}")
         return FORMATS[name]
-    lower = path.name.lower()
-    for entry in FORMATS.values():
-        if lower.endswith(entry.suffixes):
-            return entry
+    entry = format_by_suffix(path)
+    if entry is not None:
+        return entry
     known = ", ".join(suffix for entry in FORMATS.values() for suffix in entry.suffixes)
     raise InvalidModel(f"{path}: its suffix is of no known format ({known}); name one with --from or --to")
 

@@ -15,7 +15,7 @@ from typing import Any
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph
 from ..passes.schemas import HUB_OPSET
-from .format import FORMATS, Format, format_of
+from .format import FORMATS, Format, format_by_suffix, format_of, format_of_dialect
 
 Source = Any
 """A model as a path (text or `os.PathLike`), bytes, a file object, or an object of a type that `FORMATS` lists; see
@@ -69,21 +69,17 @@ def stored(source: Source, format: str | None = None, *, args: Sequence[Any] | N
 @contextlib.contextmanager
 def _with_its_suffix(path: Path, format: str | None) -> Iterator[Path]:
     """The file, or a link to it with a suffix of its format: runtimes tell formats by that, in small letters."""
-    try:
-        suffixes = format_of(path, format).suffixes
-    except InvalidModel:  # which is said where it is read
-        suffixes = ("",)
-    if path.name.endswith(suffixes) or not path.is_file():
+    entry = format_by_suffix(path) if format is None else FORMATS.get(format)
+    if entry is None or path.name.endswith(entry.suffixes) or not path.is_file():  # what is wrong is said by its reader
         yield path
         return
-    given = next((one for one in suffixes if path.name.lower().endswith(one)), "")
-    stem = path.name[: len(path.name) - len(given)]
+    stem, suffix = entry.split(path.name)
     with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as folder:
         for other in path.absolute().parent.glob(f"{glob.escape(path.stem)}.*"):  # weights and external data beside it
             Path(folder, other.name).symlink_to(other)
             if other.suffix != other.suffix.lower():
                 Path(folder, other.stem + other.suffix.lower()).symlink_to(other)
-        made = Path(folder, stem + (given or suffixes[0]))
+        made = Path(folder, stem + (suffix or entry.suffixes[0]))
         if not made.exists():
             made.symlink_to(path.absolute())
         yield made
@@ -91,7 +87,7 @@ def _with_its_suffix(path: Path, format: str | None) -> Iterator[Path]:
 
 def _store(source: Source, format: str | None, folder: Path) -> Stored:
     if isinstance(source, Graph):
-        return _graph(source, folder)
+        return store_graph(source, folder)
     if isinstance(source, bytes | bytearray | memoryview):
         return _content(bytes(source), format, folder, "<bytes>")
     if callable(getattr(source, "read", None)):
@@ -119,14 +115,11 @@ def _type_name(source: Any) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _graph(graph: Graph, folder: Path) -> Stored:
+def store_graph(graph: Graph, folder: Path) -> Stored:
     """A graph in its own dialect; one of the hub as the format that has all of the hub's operators."""
-    is_hub = graph.dialect == "hub"
-    target = next(
-        entry for entry in FORMATS.values() if (entry.writes_hub if is_hub else entry.dialect == graph.dialect)
-    )
+    target = format_of_dialect(graph.dialect)
     path = folder / f"model{target.suffixes[0]}"
-    target.write(target.lower_graph(graph, HUB_OPSET) if is_hub else graph, path)
+    target.write(target.lower_graph(graph, HUB_OPSET) if graph.dialect == "hub" else graph, path)
     return Stored(path, target.name, f"<Graph {graph.name}>" if graph.name else "<Graph>")
 
 

@@ -65,10 +65,8 @@ def _read_by(name: str, path: Path, format: str | None) -> Iterator[Path]:
     """The file itself where a runtime reads such files, else a conversion of it."""
     found = format_of(path, format)
     suffix = path.suffix.lower()
-    if name in (found.runtime, found.second_runtime) and suffix not in found.unread:
-        yield path
-        return
-    if suffix in ORACLES[name].suffixes:
+    is_own = name in (found.runtime, found.second_runtime) and suffix not in found.unread
+    if is_own or suffix in ORACLES[name].suffixes:
         yield path
         return
     target = next(entry for entry in FORMATS.values() if name in (entry.runtime, entry.second_runtime))

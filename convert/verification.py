@@ -38,7 +38,7 @@ from .locating import EXECUTOR_NAME, Looking, look_into
 from .objects import Source, stored
 from .proof import Proof, prove, write_certificate
 from .samples import Samples, check_types, typed
-from .settling import set_shapes
+from .specialize import set_shapes
 
 _ROUNDING = f"{__package__}.rounding_session"
 _PATIENCE = 5.0  # seconds for one run of A on our executor; what takes longer is taken for endless

@@ -112,7 +112,7 @@ def verify(
     repro: Path | None,
     json_file: str | None,
     html_file: Path | None,
-    **many: Any,
+    many: dict[str, Any],
 ) -> int:
     """Say whether A and B compute the same, and where they first differ.
 

@@ -4,106 +4,36 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...passes.operator_profiles import profiles
-from ..budget import TRIALS
-from ..format import MdfStyle
 from ..request import request
 from .many import done, ways_of
 from .options import (
     FILE,
     FORMAT,
-    InputValue,
     OpsetNumber,
     certificate_option,
+    conversion_options,
     json_option,
     many_options,
-    proof_option,
     quiet_option,
-    shape_option,
-    timeout_option,
     verbose_option,
 )
 
 if TYPE_CHECKING:
-    from ...runtime.compare.record import Report
     from ..files import Opset
 
-_OPTIONS = [
-    shape_option,
-    click.option("--batch", type=click.IntRange(1), help="The first size of all inputs that leave it open."),
-    click.option(
-        "--value",
-        "values",
-        type=InputValue(),
-        multiple=True,
-        help="Make an input a constant, for example a trip count; may be given several times.",
-    ),
-    click.option("--static", is_flag=True, help="Refuse what leaves a size of an input or output open."),
-    click.option(
-        "--mdf-style",
-        type=click.Choice(["function", "stateful"]),
-        help="For MDF targets: onnx:: functions, or states and a ConditionSet, which MDF's own engine runs.",
-    ),
-    click.option(
-        "--fuse-recurrent",
-        is_flag=True,
-        help="Turn loops that are an LSTM, GRU or RNN into the operator, which runs faster.",
-    ),
-    click.option(
-        "--unroll",
-        type=click.IntRange(0),
-        is_flag=False,
-        flag_value=64,
-        default=0,
-        help="Write out the passes of loops that certainly make no more than this many; 64 where no number is given.",
-    ),
-    click.option(
-        "--pass",
-        "passes",
-        metavar="FILE:NAME",
-        multiple=True,
-        help="Rules or a pass out of a Python file of your own, which is run.",
-    ),
-    click.option(
-        "--only-ops",
-        metavar="FILE|PROFILE",
-        help=f"For ONNX: write the model with the operators of a list only; profiles: {', '.join(profiles())}.",
-    ),
-    click.option(
-        "--verify",
-        "trials",
-        type=click.IntRange(0),
-        default=TRIALS,
-        show_default=True,
-        help="Check the result on so many designed inputs; 0: don't.",
-    ),
-    proof_option,
-    timeout_option,
-]
 
-
-def conversion_options(command: Any) -> Any:
-    """The options that tell what becomes of a model."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def _asked(
-    shapes: Sequence[tuple[str, tuple[int, ...]]],
-    values: Sequence[tuple[str, Any]],
-    trials: int,
-    passes: Sequence[str],
-    **others: Any,
-) -> dict[str, Any]:
+def _arguments(asked: Mapping[str, Any], **others: Any) -> dict[str, Any]:
     """The arguments of `conversion.convert`, plain values all."""
-    return {"shapes": dict(shapes), "values": dict(values), "verify": trials, "passes": list(passes), **others}
+    plain = {**asked, **others, "verify": asked["trials"], "passes": list(asked["passes"])}
+    del plain["trials"]
+    return {**plain, "shapes": dict(asked["shapes"]), "values": dict(asked["values"])}
 
 
 @click.command()
@@ -132,19 +62,8 @@ def convert(
     force: bool,
     certificate: Path | None,
     json_file: str | None,
-    shapes: Sequence[tuple[str, tuple[int, ...]]],
-    values: Sequence[tuple[str, Any]],
-    trials: int,
-    passes: Sequence[str],
-    batch: int | None,
-    static: bool,
-    mdf_style: MdfStyle | None,
-    fuse_recurrent: bool,
-    unroll: int,
-    only_ops: str | None,
-    proof: bool,
-    timeout: float,
-    **many: Any,
+    asked: dict[str, Any],
+    many: dict[str, Any],
 ) -> int:
     """Convert SOURCE into TARGET and check the result: by proof, or by running both.
 
@@ -156,33 +75,22 @@ def convert(
       backedge convert model.onnx old.onnx --opset 11 --batch 1
       backedge convert *.onnx --to openvino --into ir --jobs 4
     """
-    from ..many.jobs import target_of
+    from ..many.jobs import conversions, target_of
 
-    options = _asked(
-        shapes,
-        values,
-        trials,
-        passes,
-        batch=batch,
-        static=static,
-        mdf_style=mdf_style,
-        fuse_recurrent=fuse_recurrent,
-        unroll=unroll,
-        only_ops=only_ops,
-        proof=proof,
-        timeout=timeout,
-        from_format=from_format,
-        force=force,
-    )
-    wanted = None if to is None else target_of(to)
-    if wanted is not None and opset is None:
-        opset = wanted.opset
+    options = _arguments(asked, from_format=from_format, force=force)
+    target = None if to is None else target_of(to)
+    if target is not None and opset is not None:
+        target = replace(target, opset=opset)
     if into is not None:
-        return _convert_many(files, wanted and to, opset, into, certificate, options, ways_of(many, into), json_file)
+        if target is None:
+            raise click.UsageError("--into DIR needs --to")
+        if certificate is not None:
+            raise click.UsageError("--certificate is for one SOURCE and TARGET")
+        return done(conversions(files, target, into, options), ways_of(many, into), "convert", json_file)
     if len(files) != 2:
         raise click.UsageError("give SOURCE and TARGET, or --into DIR for several sources")
-    options |= {"to_format": None if wanted is None else wanted.format, "opset": opset, "certificate": certificate}
-    return _convert_one(files[0], files[1], options, json_file)
+    named = {"to_format": None, "opset": opset} if target is None else target.arguments
+    return _convert_one(files[0], files[1], {**options, **named, "certificate": certificate}, json_file)
 
 
 def _convert_one(source: Path, target: Path, options: dict[str, Any], json_file: str | None) -> int:
@@ -203,7 +111,8 @@ def _convert_one(source: Path, target: Path, options: dict[str, Any], json_file:
         why = report.refusal or f"it would differ from {report.source}"
         fail(f"{report.target} was not written: {why} (--verify 0 writes it all the same)")
     elif code:
-        fail(f"{report.target} was written, but the check is {report.verdict}: {_reason(report.verification)}")
+        reason = report.reason or "nothing could be compared"
+        fail(f"{report.target} was written, but the check is {report.verdict}: {reason}")
     return code
 
 
@@ -228,32 +137,6 @@ def _check_stdout(format: str | None) -> None:
     request().to_stdout = True
 
 
-def _reason(report: Report | None) -> str:
-    """The first reason for a verdict."""
-    return report.reasons[0] if report is not None and report.reasons else "nothing could be compared"
-
-
-def _convert_many(
-    files: Sequence[Path],
-    to: str | None,
-    opset: Opset,
-    into: Path,
-    certificate: Path | None,
-    options: dict[str, Any],
-    ways: Any,
-    json_file: str | None,
-) -> int:
-    from ..many.jobs import Target, conversions, target_of
-
-    if to is None:
-        raise click.UsageError("--into DIR needs --to")
-    if certificate is not None:
-        raise click.UsageError("--certificate is for one SOURCE and TARGET")
-    target = target_of(to)
-    jobs = conversions(files, Target(target.text, target.format, opset), into, options)
-    return done(jobs, ways, "convert", json_file)
-
-
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--to", "targets", required=True, metavar="FORMAT[@OPSET],...", help="Targets: onnx@13,openvino.")
@@ -275,19 +158,8 @@ def sweep(
     into: Path,
     from_format: str | None,
     json_file: str | None,
-    shapes: Sequence[tuple[str, tuple[int, ...]]],
-    values: Sequence[tuple[str, Any]],
-    trials: int,
-    passes: Sequence[str],
-    batch: int | None,
-    static: bool,
-    mdf_style: MdfStyle | None,
-    fuse_recurrent: bool,
-    unroll: int,
-    only_ops: str | None,
-    proof: bool,
-    timeout: float,
-    **many: Any,
+    asked: dict[str, Any],
+    many: dict[str, Any],
 ) -> int:
     """Convert all models below FOLDER to all targets, and check each.
 
@@ -300,21 +172,7 @@ def sweep(
     """
     from ..many.jobs import conversions, models_in, targets_of
 
-    options = _asked(
-        shapes,
-        values,
-        trials,
-        passes,
-        batch=batch,
-        static=static,
-        mdf_style=mdf_style,
-        fuse_recurrent=fuse_recurrent,
-        unroll=unroll,
-        only_ops=only_ops,
-        proof=proof,
-        timeout=timeout,
-        from_format=from_format,
-    )
+    options = _arguments(asked, from_format=from_format)
     models = models_in(folder)
     inside = into.absolute()
     models = [path for path in models if inside not in path.absolute().parents]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..budget import TIMEOUT
+from ...passes.operator_profiles import profiles
+from ..budget import LIMIT, TIMEOUT, TRIALS
 from ..format import FORMATS
 from ..request import Request
 
@@ -18,40 +20,41 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 
-class Shape(click.ParamType):
-    """An input's name and its sizes."""
+class Assignment(click.ParamType):
+    """An input's name and something for it.
 
-    name = "NAME=2,3,4"
+    Args:
+        form: what messages call it.
+        parse: the text behind the name -> what it means; ValueError where it means nothing.
+    """
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
-        if isinstance(value, tuple):
-            return value
-        name, _, dims = str(value).rpartition("=")
-        try:
-            sizes = tuple(int(dim) for dim in dims.split(",")) if dims else ()
-        except ValueError:
-            sizes = (-1,)
-        if not name or any(size < 0 for size in sizes):
-            self.fail(f"{value!r} is not of the form NAME=2,3,4", param, ctx)
-        return name, sizes
-
-
-class InputValue(click.ParamType):
-    """An input's name and what it is made: a number, true or false, or several separated by commas."""
-
-    name = "NAME=3"
+    def __init__(self, form: str, parse: Callable[[str], Any]) -> None:
+        self.name = form.partition(" ")[0]
+        self.form, self.parse = form, parse
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         if isinstance(value, tuple):
             return value
         name, _, text = str(value).rpartition("=")
         try:
-            numbers = [_number(part) for part in text.split(",")]
+            if not name:
+                raise ValueError
+            return name, self.parse(text)
         except ValueError:
-            numbers = []
-        if not name or not numbers:
-            self.fail(f"{value!r} is not of the form NAME=3 or NAME=1,2", param, ctx)
-        return name, numbers[0] if len(numbers) == 1 else numbers
+            self.fail(f"{value!r} is not of the form {self.form}", param, ctx)
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    sizes = tuple(int(size) for size in text.split(",")) if text else ()
+    if any(size < 0 for size in sizes):
+        raise ValueError
+    return sizes
+
+
+def _numbers(text: str) -> Any:
+    """A number, true or false, or several separated by commas."""
+    numbers = [_number(part) for part in text.split(",")]
+    return numbers[0] if len(numbers) == 1 else numbers
 
 
 def _number(text: str) -> bool | int | float:
@@ -161,7 +164,11 @@ memory_option = click.option(
     help="For values that are kept and compared, to find where the files part.",
 )
 shape_option = click.option(
-    "--shape", "shapes", type=Shape(), multiple=True, help="Static shape of an input; may be given several times."
+    "--shape",
+    "shapes",
+    type=Assignment("NAME=2,3,4", _sizes),
+    multiple=True,
+    help="Static shape of an input; may be given several times.",
 )
 timeout_option = click.option(
     "--timeout",
@@ -208,20 +215,13 @@ def of_both(formats: tuple[str, ...]) -> tuple[str | None, str | None]:
     return first, second
 
 
-def many_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of commands on many models."""
-    for option in reversed(_MANY):
-        command = option(command)
-    return command
-
-
 _MANY = [
     click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine."),
     click.option(
         "--scheduler", metavar="URL", default="", help="A Dask scheduler, tcp://host:8786, instead of this machine."
     ),
     click.option(
-        "--limit", type=Number(zero=False), default=1800.0, show_default=True, help="Seconds for one of many models."
+        "--limit", type=Number(zero=False), default=LIMIT, show_default=True, help="Seconds for one of many models."
     ),
     click.option(
         "--results",
@@ -237,3 +237,82 @@ _MANY = [
         help="Print annotations of GitHub Actions. Default: if this is a run of it.",
     ),
 ]
+
+_CONVERSION = [
+    shape_option,
+    click.option("--batch", type=click.IntRange(1), help="The first size of all inputs that leave it open."),
+    click.option(
+        "--value",
+        "values",
+        type=Assignment("NAME=3 or NAME=1,2", _numbers),
+        multiple=True,
+        help="Make an input a constant, for example a trip count; may be given several times.",
+    ),
+    click.option("--static", is_flag=True, help="Refuse what leaves a size of an input or output open."),
+    click.option(
+        "--mdf-style",
+        type=click.Choice(["function", "stateful"]),
+        help="For MDF targets: onnx:: functions, or states and a ConditionSet, which MDF's own engine runs.",
+    ),
+    click.option(
+        "--fuse-recurrent",
+        is_flag=True,
+        help="Turn loops that are an LSTM, GRU or RNN into the operator, which runs faster.",
+    ),
+    click.option(
+        "--unroll",
+        type=click.IntRange(0),
+        is_flag=False,
+        flag_value=64,
+        default=0,
+        help="Write out the passes of loops that certainly make no more than this many; 64 where no number is given.",
+    ),
+    click.option(
+        "--pass",
+        "passes",
+        metavar="FILE:NAME",
+        multiple=True,
+        help="Rules or a pass out of a Python file of your own, which is run.",
+    ),
+    click.option(
+        "--only-ops",
+        metavar="FILE|PROFILE",
+        help=f"For ONNX: write the model with the operators of a list only; profiles: {', '.join(profiles())}.",
+    ),
+    click.option(
+        "--verify",
+        "trials",
+        type=click.IntRange(0),
+        default=TRIALS,
+        show_default=True,
+        help="Check the result on so many designed inputs; 0: don't.",
+    ),
+    proof_option,
+    timeout_option,
+]
+
+
+def _packed(options: Sequence[Callable[..., Any]], name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command options of which it gets all values as one dict."""
+
+    def packing(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def packed(**values: Any) -> Any:
+            taken = {option: values.pop(option) for option in names}
+            return command(**values, **{name: taken})
+
+        before = len(getattr(packed, "__click_params__", ()))
+        for option in reversed(options):
+            option(packed)
+        added: list[click.Parameter] = packed.__click_params__[before:]  # type: ignore[attr-defined]
+        names = [str(one.name) for one in added]
+        return packed
+
+    return packing
+
+
+many_options = _packed(_MANY, "many")
+"""The options of commands on many models: jobs, scheduler, limit, results, again, junit, annotations."""
+
+conversion_options = _packed(_CONVERSION, "asked")
+"""What becomes of a model: the arguments of `conversion.convert` but for formats, opset, files."""

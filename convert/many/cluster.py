@@ -49,7 +49,7 @@ def on_cluster(
         raise InvalidModel(f"{scheduler}: no Dask scheduler answers ({str(error) or type(error).__name__})") from None
     with client:
         futures = {
-            client.submit(do, job.to_json(), limit, key=f"backedge-{job.key()}", retries=_RETRIES, pure=False): job
+            client.submit(do, job.to_json(), limit, key=f"backedge-{job.key}", retries=_RETRIES, pure=False): job
             for job in jobs
         }
         for future in as_completed(list(futures), loop=client.loop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
@@ -13,7 +14,7 @@ from typing import Any, Literal
 
 from ...passes.errors import InvalidModel
 from ..files import Opset
-from ..format import FORMATS, Format, format_of
+from ..format import FORMATS, format_by_suffix, format_of
 
 Kind = Literal["convert", "verify"]
 
@@ -31,12 +32,17 @@ class Target:
     opset: Opset = None
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """Of `conversion.convert`."""
+        return {"to_format": self.format, "opset": self.opset}
+
+    @property
     def suffix(self) -> str:
         """Of the files that are written."""
         return FORMATS[self.format].suffixes[0]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
     """One conversion or comparison, as plain values: it is sent to other processes and machines.
 
@@ -63,8 +69,10 @@ class Job:
             "options": dict(self.options),
         }
 
+    @functools.cached_property
     def key(self) -> str:
-        """What tells whether a result is of this job: the files' paths, sizes and times, and the options."""
+        """What tells whether a result is of this job: the files' paths, sizes and times, and the options; as the files
+        are when it is asked for first."""
         files = [self.source] if self.kind == "convert" else [self.source, self.target]
         parts = [self.to_json(), [_stamp(Path(file)) for file in files]]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
@@ -115,21 +123,14 @@ def models_in(folder: Path) -> list[Path]:
 
 
 def _is_model(path: Path) -> bool:
-    entry = _format_by_suffix(path)
+    entry = format_by_suffix(path)
     return entry is not None and (entry.is_model is None or entry.is_model(path))
-
-
-def _format_by_suffix(path: Path) -> Format | None:
-    name = path.name.lower()
-    return next((entry for entry in FORMATS.values() if name.endswith(entry.suffixes)), None)
 
 
 def stem_of(path: Path) -> str:
     """The name of a model's file without the suffix of its format."""
-    entry = _format_by_suffix(path)
-    suffixes = entry.suffixes if entry is not None else (path.suffix.lower(),)
-    longest = max((suffix for suffix in suffixes if path.name.lower().endswith(suffix)), key=len, default="")
-    return path.name[: len(path.name) - len(longest)] if longest else path.name
+    entry = format_by_suffix(path)
+    return path.stem if entry is None else entry.split(path.name)[0]
 
 
 def conversions(
@@ -146,7 +147,7 @@ def conversions(
         folder = into if root is None else into / source.parent.relative_to(root)
         path = folder / f"{stem_of(source)}{target.suffix}"
         name = str(source if root is None else source.relative_to(root))
-        given = {**options, "to_format": target.format, "opset": target.opset}
+        given = {**options, **target.arguments}
         jobs.append(Job("convert", f"{name} -> {target.text}", str(source.absolute()), str(path.absolute()), given))
     _unique((job.target for job in jobs), "would be written twice: the sources need different names")
     return jobs

@@ -13,10 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ...passes.exit_codes import ExitCode
+from ...runtime.compare.report import COLOURS
 from ..terminal import writing
 from .results import Row, counts, outcome
 
-_COLOURS = {"proved": "green", "equal": "green", "unverified": "green", "unconfirmed": "yellow"}
+_COLOURS = {**COLOURS, "unverified": "green", "failed": "red"}
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MOST_TOLD = 100
 
@@ -44,7 +45,7 @@ def table(rows: Sequence[Row]) -> Group:
 
 
 def _colour(name: str) -> str:
-    return _COLOURS.get(name, "red" if name in ("different", "failed") else "yellow")
+    return _COLOURS.get(name, "yellow")
 
 
 def why(one: Row) -> str:

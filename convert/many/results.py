@@ -51,7 +51,7 @@ def row(job: Job, found: Mapping[str, Any], seconds: float, worker: str) -> Row:
     """The line of a job."""
     return {
         "schema": SCHEMA,
-        "key": job.key(),
+        "key": job.key,
         "kind": job.kind,
         "name": job.name,
         "source": job.source,
@@ -128,7 +128,7 @@ class Results:
 
     def finished(self, job: Job) -> Row | None:
         """The result of a job that an earlier run has done; None for one that was interrupted or whose file is gone."""
-        found = self.known.get(job.key())
+        found = self.known.get(job.key)
         if found is None or found["exit_code"] == ExitCode.INTERRUPTED:
             return None
         written = found["kind"] == "convert" and found["verdict"] not in (None, "different")

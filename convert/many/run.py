@@ -10,15 +10,13 @@ from pathlib import Path
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ..budget import LIMIT
 from ..terminal import err, out
 from .cluster import on_cluster
 from .jobs import Job
 from .outputs import github_annotations, table, write_junit
 from .pool import on_this_machine
 from .results import Results, Row, outcome
-
-LIMIT = 1800.0
-"""Seconds for one model, where nothing else is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +51,15 @@ def run_jobs(jobs: Sequence[Job], ways: Ways, title: str) -> list[Row]:
         InvalidModel: a file can't be written, or there is no scheduler.
     """
     results = Results(ways.results, ways.again)
-    rows: dict[str, Row] = {}
-    for job in jobs:
-        known = results.finished(job)
-        if known is not None:
-            rows[job.key()] = known
-    missing = [job for job in jobs if job.key() not in rows]
+    finished = {job.key: results.finished(job) for job in jobs}
+    rows = {key: known for key, known in finished.items() if known is not None}
+    missing = [job for job in jobs if job.key not in rows]
     if rows and not ways.quiet:
         out.print(f"{len(rows)} of {len(jobs)} are done already ({ways.results})")
     for found in _watched(missing, ways, title):
         results.add(found)
         rows[found["key"]] = found
-    ordered = [rows[job.key()] for job in jobs]
+    ordered = [rows[job.key] for job in jobs]
     if ways.junit is not None:
         write_junit(ordered, ways.junit, title)
     if not ways.quiet:

@@ -39,11 +39,7 @@ def _converted(job: Job) -> dict[str, Any]:
     except OSError as error:
         raise InvalidModel(f"{folder}: {error.strerror or error}") from None
     report = convert(job.source, job.target, **job.options)
-    message = ""
-    if not report.written:
-        message = report.refusal or (report.verification.reasons[0] if report.verification else "")
-    elif report.exit_code and report.verification is not None:
-        message = report.verification.reasons[0] if report.verification.reasons else ""
+    message = (report.refusal or report.reason) if report.exit_code else ""
     found = report.to_json()
     found["verification"] = _brief(found["verification"])
     return {"verdict": report.verdict, "exit_code": int(report.exit_code), "message": message, "report": found}
@@ -54,7 +50,7 @@ def _verified(job: Job) -> dict[str, Any]:
 
     report = verify(job.source, job.target, **job.options)
     code = int(OF_VERDICT[report.verdict])
-    message = report.reasons[0] if code and report.reasons else ""
+    message = report.reason if code else ""
     return {"verdict": report.verdict, "exit_code": code, "message": message, "report": _brief(report.to_json())}
 
 

@@ -43,18 +43,13 @@ def render(name: str, **content: Any) -> str:
     return _templates().get_template(name).render(content)
 
 
-def write_html(report: Report, path: Path, picture: str = "", command: str = "") -> None:
-    """Write the page.
+def html(report: Report, picture: str = "", command: str = "") -> str:
+    """The page as text.
 
     Args:
         picture: an SVG of B.
         command: what made the report.
     """
-    path.write_text(html(report, picture, command), encoding="utf-8")
-
-
-def html(report: Report, picture: str = "", command: str = "") -> str:
-    """The page as text."""
     first, location = report.first, report.location
     errors = [(trial.number, trial.units) for trial in report.trials if trial.units is not None]
     return render(

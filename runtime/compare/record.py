@@ -197,6 +197,11 @@ class Report:
         return as_html(rendered(self))
 
     @property
+    def reason(self) -> str:
+        """The most important reason; "" where there is none."""
+        return self.reasons[0] if self.reasons else ""
+
+    @property
     def confirmed(self) -> int:
         """Trials that are equal by the word of runtimes that aren't ours, on both sides."""
         return sum(trial.status == "equal" and trial.evidence == 2 for trial in self.trials)

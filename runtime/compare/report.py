@@ -20,7 +20,9 @@ from rich.text import Text
 from ..locate.telling import lines as location_lines
 from .record import Finding, Report, SideRun, Status, Trial
 
-_COLOURS = {"proved": "green", "equal": "green", "unconfirmed": "yellow", "different": "red", "incomparable": "yellow"}
+COLOURS = {"proved": "green", "equal": "green", "unconfirmed": "yellow", "different": "red", "incomparable": "yellow"}
+"""Of verdicts, on a terminal."""
+
 STATUSES: dict[Status, tuple[str, str]] = {
     "equal": ("agree", "green"),
     "different": ("differ", "red"),
@@ -98,16 +100,9 @@ def finding_lines(found: Finding) -> Iterator[tuple[str, str]]:
         yield "iteration", f"{difference.iteration} is the first that differs (counted from 0)"
 
 
-def print_report(report: Report, console: Console | None = None) -> None:
-    """Print the report as tables."""
-    console = console or Console()
-    for part in rendered(report).renderables:
-        console.print(part)
-
-
 def rendered(report: Report) -> Group:
     """The report as something rich can print."""
-    colour = _COLOURS[report.verdict]
+    colour = COLOURS[report.verdict]
     head = Text.assemble((report.verdict, f"bold {colour}"), f"   A {report.a}   B {report.b}", overflow="fold")
     parts: list[RenderableType] = [head]
     if report.trials:

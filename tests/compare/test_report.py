@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from backedge.runtime.compare.chart import chart
 from backedge.runtime.compare.iterations import Stacking
-from backedge.runtime.compare.page import html, write_html
-from backedge.runtime.compare.report import print_report, rows, write_json
+from backedge.runtime.compare.page import html
+from backedge.runtime.compare.report import rendered, rows, write_json
 from backedge.runtime.compare.runnables import Runnable, in_process
 from backedge.runtime.compare.sides import Side
 from backedge.runtime.compare.verdict import compare_sides
@@ -48,7 +48,7 @@ def equal():
 
 def printed(report):
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    print_report(report, console)
+    console.print(rendered(report))
     return console.export_text()
 
 
@@ -115,9 +115,8 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_the_page_is_whole_escaped_and_needs_nothing_else(report, tmp_path):
-    write_html(report, tmp_path / "r.html")
-    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+def test_the_page_is_whole_escaped_and_needs_nothing_else(report):
+    text = html(report)
     page = Page()
     page.feed(text)
     assert not page.open and not page.links

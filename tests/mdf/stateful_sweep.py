@@ -24,7 +24,7 @@ from backedge.convert.mdf.lowering import lower_stateful
 from backedge.convert.mdf.model import Model
 from backedge.convert.mdf.structure import tree_from_model
 from backedge.convert.onnx.read import read_model
-from backedge.convert.settling import set_shapes
+from backedge.convert.specialize import set_shapes
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph
 from backedge.runtime.executor import Executor, never_compile

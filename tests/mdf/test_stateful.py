@@ -16,7 +16,7 @@ from backedge.convert.mdf.document import write_document
 from backedge.convert.mdf.lowering import STYLE, lower_stateful
 from backedge.convert.mdf.model import Condition
 from backedge.convert.mdf.structure import tree_from_model
-from backedge.convert.settling import set_shapes
+from backedge.convert.specialize import set_shapes
 from backedge.passes.errors import Unsupported
 from backedge.passes.text import graph_text
 from control_flow.case import f32

@@ -1,8 +1,9 @@
-"""Inputs that are settled before a conversion: static shapes, a batch size, a value."""
+"""What specializes a model before a conversion: static shapes, a batch size, inputs that become constants."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import numpy as np
 from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph, Value
 from ..passes.infer import infer
-from ..passes.schemas import HUB_OPSET
 from ..passes.tensor import TensorData
 from ..passes.types import Dim, TensorType, merge_dims
 from ..runtime.compare.input_roles import signature_of
@@ -19,7 +19,8 @@ from ..runtime.compare.inputs import design
 from ..runtime.compare.tolerance import measure_values
 from ..runtime.oracles import run_file, why_unavailable
 from .files import load, to_hub
-from .format import FORMATS, format_of
+from .format import format_of, format_of_dialect
+from .objects import Stored, store_graph
 
 _CHECKED = 3  # sets of inputs on which a copy with settled values is held against its original
 
@@ -39,11 +40,11 @@ def set_shapes(graph: Graph, shapes: Mapping[str, Sequence[Dim]]) -> None:
             )
             if not fits:
                 raise InvalidModel(f"input {name!r} is {value.type}, which is not {list(shape)}")
-        _settle(graph, declared.shape or (), shape)
+        _specialize(graph, declared.shape or (), shape)
         value.type = TensorType(declared.dtype, tuple(shape))
 
 
-def _settle(graph: Graph, declared: Sequence[Dim], shape: Sequence[Dim]) -> None:
+def _specialize(graph: Graph, declared: Sequence[Dim], shape: Sequence[Dim]) -> None:
     """Everything else with a size of the same name has this size, too."""
     sizes = {
         old: new for old, new in zip(declared, shape, strict=False) if isinstance(old, str) and isinstance(new, int)
@@ -163,31 +164,23 @@ def _typed(value: Value, given: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def with_values(path: Path, format: str | None, values: Mapping[str, Any], folder: Path) -> tuple[Path, str]:
-    """A copy of a file in which inputs are constants, held against the original in the runtime of both.
+def with_values(file: Stored, values: Mapping[str, Any], folder: Path) -> Stored:
+    """A copy of a model, in a folder, in which inputs are constants, held against the original in the runtime of both.
 
     A format that isn't written without the hub is written in the hub's own.
-
-    Returns:
-        The copy, its format.
 
     Raises:
         InvalidModel: see `set_values`.
     """
-    found = format_of(path, format)
-    graph = load(path, format)
-    hub_format = next(entry for entry in FORMATS.values() if entry.writes_hub)
-    target = found if found.dialect == hub_format.dialect == graph.dialect else hub_format
-    if graph.dialect != target.dialect:
-        graph = to_hub(graph).copy() if graph.dialect == "hub" else to_hub(graph)
+    graph = load(file.path, file.format)
+    if graph.dialect != format_of_dialect("hub").dialect:
+        graph = to_hub(graph)
     arrays = set_values(graph, values)
-    if graph.dialect == "hub":
-        graph = target.lower_graph(graph, HUB_OPSET)
-    copy = folder / f"{path.stem}{target.suffixes[0]}"
-    target.write(graph, copy)
-    if not why_unavailable(found.runtime) and not why_unavailable(target.runtime):
-        _hold_against(path, found.runtime, copy, target.runtime, arrays)
-    return copy, target.name
+    copy = store_graph(graph, folder)
+    runtimes = [format_of(one.path, one.format).runtime for one in (file, copy)]
+    if not any(map(why_unavailable, runtimes)):
+        _hold_against(file.path, runtimes[0], copy.path, runtimes[1], arrays)
+    return replace(copy, name=file.name)
 
 
 def _hold_against(path: Path, runtime: str, copy: Path, other: str, values: Mapping[str, Any]) -> None:
