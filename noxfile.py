@@ -57,6 +57,15 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Whether docs/operators.md is what the tables say."""
-    session.install("-e", ".[test]")
+    """Whether docs/operators.md and docs/evidence.md are what the tables and data say, and the site (build/site)."""
+    session.install(".[test,docs]")
     session.run("python", "docs/operators.py", "--check")
+    session.run("python", "docs/evidence.py", "--check")
+    session.run("mkdocs", "build", "--strict", "-f", "docs/mkdocs.yml")
+
+
+@nox.session
+def evidence(session: nox.Session) -> None:
+    """Write docs/evidence.md from its data; `nox -s evidence -- --measure NAME...` measures figures anew."""
+    session.install("-e", ".[test]")
+    session.run("python", "docs/evidence.py", *session.posargs)

@@ -326,21 +326,22 @@ class Graph:
 
         The graph's attributes are `name`, `dialect` and `outputs`: (key, output index, slot or None) for each.
 
-        >>> import networkx
-        >>> from backedge.passes.graph import Graph
-        >>> graph = Graph("hub")
-        >>> x = graph.add_input("x")
-        >>> a = graph.add_node("Exp", [x], ["a"]).output
-        >>> b = graph.add_node("Abs", [a], ["b"]).output
-        >>> c = graph.add_node("Neg", [x], ["c"]).output
-        >>> graph.outputs.append(graph.add_node("Add", [b, c], ["y"]).output)
-        >>> net = graph.networkx()
-        >>> networkx.dag_longest_path(net)
-        ['x', 'a', 'b', 'y']
-        >>> sorted(networkx.descendants(net, "a") & networkx.ancestors(net, "y"))  # between two values
-        ['b']
-        >>> net.nodes["c"]["op_type"], net.edges["c", "y", 1]["value"]
-        ('Neg', 'c')
+        Examples:
+            >>> import networkx
+            >>> from backedge.passes.graph import Graph
+            >>> graph = Graph("hub")
+            >>> x = graph.add_input("x")
+            >>> a = graph.add_node("Exp", [x], ["a"]).output
+            >>> b = graph.add_node("Abs", [a], ["b"]).output
+            >>> c = graph.add_node("Neg", [x], ["c"]).output
+            >>> graph.outputs.append(graph.add_node("Add", [b, c], ["y"]).output)
+            >>> net = graph.networkx()
+            >>> networkx.dag_longest_path(net)
+            ['x', 'a', 'b', 'y']
+            >>> sorted(networkx.descendants(net, "a") & networkx.ancestors(net, "y"))  # between two values
+            ['b']
+            >>> net.nodes["c"]["op_type"], net.edges["c", "y", 1]["value"]
+            ('Neg', 'c')
 
         Args:
             owner: the node that this graph is a region of; tells the slots of a loop's body.

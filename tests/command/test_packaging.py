@@ -85,11 +85,21 @@ def test_what_is_asked_about_a_format_stands_in_its_record() -> None:
     assert folders and not found, "\n".join(found)
 
 
-@pytest.mark.parametrize(
-    "name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "docs/command.md", "docs/formats.md", "docs/python.md"]
-)
-def test_files_that_the_documents_name_are_there(name: str) -> None:
-    named = set(
-        re.findall(r"`((?:api|convert|passes|runtime|samples|docs|tests)/[\w/.]*\w/?)`", (ROOT / name).read_text())
-    )
-    assert named and sorted(path for path in named if not (ROOT / path).exists()) == []
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+_NAMED = re.compile(r"`((?:api|convert|passes|runtime|samples|docs|tests)/[\w/.]*\w/?)`")
+_LINKED = re.compile(r"\]\((?!https?:)([^)#]+)")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_files_that_the_documents_name_are_there(path: Path) -> None:
+    """In code, seen from the project's folder (CHANGELOG.md also names files of the past), and in links."""
+    text = path.read_text()
+    named = set() if path.name == "CHANGELOG.md" else set(_NAMED.findall(text))
+    assert sorted(name for name in named if not (ROOT / name).exists()) == []
+    assert sorted(link for link in set(_LINKED.findall(text)) if not (path.parent / link).exists()) == []
+
+
+def test_documents_name_files() -> None:
+    """Where they did not, the test above would hold nothing."""
+    found = {path.name for path in DOCUMENTS if _NAMED.search(path.read_text()) and _LINKED.search(path.read_text())}
+    assert found >= {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "command.md", "concepts.md", "formats.md"}
