@@ -22,7 +22,8 @@ def assert_equivalent(a: Source, b: Source, *, trials: int = TRIALS, confirmed: 
     """Fail where two models don't compute the same.
 
     Args:
-        a, b: the original and what is held against it: paths or objects, see `backedge.verify`.
+        a: the original: a path or an object, see `backedge.verify`.
+        b: what is held against it.
         trials: sets of designed inputs.
         confirmed: fail, too, where nothing differs but runtimes that aren't ours didn't confirm that ("unconfirmed",
             for example where one isn't installed).

@@ -66,9 +66,10 @@ def convert(
             `onnx.ModelProto`, an `openvino.Model`, a `modeci_mdf` model, text of HLO or StableHLO; or an open binary
             file, for which `to_format` says the format.
         args: what `source` is traced with where it is a function of JAX: arrays, `jax.ShapeDtypeStruct`, trees of them.
-        from_format, to_format: of files whose suffixes don't say it.
+        from_format: the source's format, where its suffix doesn't say it.
+        to_format: the target's.
         opset: for ONNX targets: the source's own if it is ONNX too, else 21 where left out; "min" is the lowest
-            that can say the model (from ONNX to ONNX).
+            that can express the model (from ONNX to ONNX).
         shapes: static shapes of inputs, where the source leaves them open.
         batch: the first size of all inputs that leave it open.
         values: inputs that become constants, for example a trip count: name -> a number or an array.

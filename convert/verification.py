@@ -164,9 +164,12 @@ def verify(
     and in its own runtime, in a process with a time limit.
 
     Args:
-        a, b: the original and what is held against it: files, or what `objects.stored` takes.
-        trials, seed: how many sets of designed inputs, and which.
-        rtol, atol: what floats may be off by; without them it is decided what rounding explains.
+        a: the original: a file, or what `objects.stored` takes.
+        b: what is held against it.
+        trials: how many sets of designed inputs.
+        seed: which sets.
+        rtol: how far floats may be off, relatively; without tolerances it is decided what rounding explains.
+        atol: the same, absolutely.
         inputs: these sets of inputs instead of designed ones, by the names of `a`; or by the name of each sample.
         shapes: static shapes of inputs of `a`, where the file leaves them open.
         timeout: seconds a runtime may take for one set of inputs.

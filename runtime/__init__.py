@@ -54,7 +54,8 @@ def prepare(graph: Graph, inputs: Mapping[str, Any]) -> bool:
     compiled after so many runs that they took as long.
 
     Args:
-        graph, inputs: as for `run`.
+        graph: as for `run`.
+        inputs: as for `run`.
 
     Returns:
         Whether there is machine code now: not for sequences and strings, sizes that only a run tells, and operators
