@@ -60,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         fail(end.message)
         for text in end.refusals:
             err.print(f"  {escape(text)}", soft_wrap=True)
+        for text in end.hints:
+            err.print(f"hint: {escape(text)}", soft_wrap=True)
         if request.json_file is not None:
             with contextlib.suppress(InvalidModel):
                 write_json(end.to_json(), request.json_file)

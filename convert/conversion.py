@@ -25,6 +25,7 @@ from .conversion_report import ConversionReport
 from .files import Opset, judged, load, to_hub
 from .format import FORMATS, Format, MdfStyle, format_of
 from .objects import Source, stored
+from .refused import with_every_refusal
 from .requested_passes import ReportingPass, to_dialect_after
 from .specialize import check_static_inputs, check_static_outputs, set_shapes, with_batch, with_values
 from .terminal import writing
@@ -90,8 +91,8 @@ def convert(
 
     Raises:
         InvalidModel: the source can't be read, or the target can't be written.
-        Unsupported: what the target can't express.
-        NotLegal: all nodes that the operators of `only_ops` can't express.
+        Unsupported: what the target can't express; where there are several reasons, all of them (`UnsupportedNodes`).
+            Its notes (`__notes__`) say what can be done, where something is known.
         TypeError: `source` is no model.
     """
     with contextlib.ExitStack() as stack:
@@ -110,28 +111,35 @@ def convert(
         origin = format_of(file.path, file.format)
         if verify:
             start_runtimes((file.path, target), (file.format, to_format))
-        with judged(file.path, file.format):
+
+        def attempt() -> tuple[Graph, int, dict[str, Sequence[Dim]]]:
+            """What the target gets, how many nodes the source has, and the shapes that its inputs were given."""
             graph = load(file.path, file.format)
             counted = _count(graph)
+            known = dict(shapes or {})
             if batch is not None:
-                shapes = with_batch(graph, batch, shapes or {})
-            if shapes:
-                set_shapes(graph, shapes)
+                known = with_batch(graph, batch, known)
+            if known:
+                set_shapes(graph, known)
             if static:
                 check_static_inputs(graph)
-            limited: Callable[[Graph], Graph] = _unchanged
+            at, limited = opset, _unchanged
             if only_ops is not None:
-                opset, limited = _limited(operator_list(only_ops), wanted, opset, graph)
+                at, limited = _limited(operator_list(only_ops), wanted, opset, graph)
             asked: list[ReportingPass] = [FuseRecurrent(wanted.objection_to_recurrence)] if fuse_recurrent else []
             asked += [UnrollLoops(unroll)] if unroll else []
             asked += map(user_pass, passes)
-            if wanted.goes_by_hub(graph.dialect, opset):
+            if wanted.goes_by_hub(graph.dialect, at):
                 graph = to_hub(graph)  # the file's own graph isn't asked for any more
                 release(counted)
             stage(f"converting to {wanted.name}")
-            made = limited(to_dialect_after(asked, graph, wanted, opset, given=True))
+            made = limited(to_dialect_after(asked, graph, wanted, at, given=True))
             if static:
                 check_static_outputs(made)
+            return made, counted, known
+
+        with judged(file.path, file.format):
+            made, counted, known = with_every_refusal(attempt, f"opset {opset}" if opset else wanted.name)
         report = ConversionReport(
             file.name,
             shown,
@@ -154,7 +162,7 @@ def convert(
                         file.path,
                         draft,
                         trials=verify,
-                        shapes=shapes,
+                        shapes=known,
                         timeout=timeout,
                         formats=(file.format, to_format),
                         names=(file.name, shown),

@@ -3,9 +3,11 @@
 A refusal with `--json FILE` writes there what the report would have been:
 
     {"schema": 1, "verdict": null, "exit_code": n, "error": {"kind": "usage" | "invalid" | "unsupported" | "failed" |
-     "internal" | "interrupted", "message": text, "traceback": path | null, "refusals": [text, ...]}}
+     "internal" | "interrupted", "message": text, "traceback": path | null, "refusals": [text, ...],
+     "hints": [text, ...]}}
 
-`refusals`: each node that a list of operators can't express, with the reason; empty where one thing was in the way.
+`refusals`: each node, input or output that the target can't express, with the reason; empty where `message` is the only
+one. `hints`: what can be done about it, where something is known.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 
 import click
 
-from ..passes.errors import BackedgeError, Endless, InvalidModel, NotLegal, Unsupported
+from ..passes.errors import BackedgeError, InvalidModel, Unsupported, UnsupportedNodes
 from ..passes.exit_codes import ExitCode
 
 
@@ -31,11 +33,12 @@ class Ending:
     message: str
     traceback: str | None = None
     refusals: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As JSON values."""
         error: dict[str, Any] = {"kind": self.kind, "message": self.message, "traceback": self.traceback}
-        error["refusals"] = list(self.refusals)
+        error |= {"refusals": list(self.refusals), "hints": list(self.hints)}
         return {"schema": 1, "verdict": None, "exit_code": self.code, "error": error}
 
 
@@ -50,12 +53,14 @@ def ending(error: BaseException) -> Ending:
             return Ending(ExitCode.INTERRUPTED, "interrupted", "interrupted")
         case click.ClickException():
             return Ending(ExitCode.UNUSABLE, "usage", _one_line(error.format_message()))
-        case NotLegal():
-            texts = tuple(_one_line(str(one)) for one in error.refusals)
-            return Ending(error.exit_code, "unsupported", error.summary, refusals=texts)
+        case Unsupported():
+            several = isinstance(error, UnsupportedNodes)
+            texts = tuple(_one_line(str(one)) for one in error.refusals) if several else ()
+            hints = tuple(getattr(error, "__notes__", ()))
+            message = error.summary if several else _one_line(str(error))
+            return Ending(error.exit_code, "unsupported", message, refusals=texts, hints=hints)
         case BackedgeError():
-            kinds = {InvalidModel: "invalid", Endless: "invalid", Unsupported: "unsupported"}
-            kind = kinds.get(type(error), "failed")
+            kind = "invalid" if isinstance(error, InvalidModel) else "failed"
             return Ending(error.exit_code, kind, _one_line(str(error)))
         case MemoryError():
             return Ending(ExitCode.UNUSABLE, "failed", "out of memory")

@@ -12,6 +12,7 @@ import numpy as np
 from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph, Value
 from ..passes.infer import infer
+from ..passes.refusals import refuse
 from ..passes.tensor import TensorData
 from ..passes.types import Dim, TensorType, merge_dims
 from ..runtime.compare.input_roles import signature_of
@@ -108,7 +109,7 @@ def check_static_outputs(made: Graph) -> None:
     for value in hub.outputs:
         if not _is_static(value):
             producer = value.producer or "main"
-            raise Unsupported(producer, f"the sizes of output {value.name!r}, {value.type}, depend on the data")
+            refuse(Unsupported(producer, f"the sizes of output {value.name!r}, {value.type}, depend on the data"))
 
 
 def _is_static(value: Value) -> bool:

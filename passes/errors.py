@@ -37,19 +37,22 @@ class Unsupported(BackedgeError):
         super().__init__(f"{node}: {reason}")
 
 
-class NotLegal(Unsupported):
-    """Nodes that a list of operators can't express, all of them. Exit code 3.
+class UnsupportedNodes(Unsupported):
+    """Several reasons why the target can't express a model. Exit code 3.
 
-    `refusals` has one for each node.
+    `refusals` has one for each node, or input or output, in the model's order; `summary` says how many there are.
     """
 
-    def __init__(self, refusals: Sequence[Unsupported]) -> None:
+    def __init__(self, refusals: Sequence[Unsupported], summary: str) -> None:
         self.refusals = list(refusals)
+        self.summary = summary
         self.node, self.reason = refusals[0].node, refusals[0].reason
-        BackedgeError.__init__(self, "; ".join([self.summary, *map(str, refusals)]))
+        BackedgeError.__init__(self, "; ".join([summary, *map(str, refusals)]))
 
-    @property
-    def summary(self) -> str:
-        """How many nodes there are."""
-        count = f"{len(self.refusals)} nodes" if len(self.refusals) > 1 else "1 node"
-        return f"{count} can't be written with the operators of the list"
+
+class NotLegal(UnsupportedNodes):
+    """Nodes that a list of operators can't express, all of them. Exit code 3."""
+
+    def __init__(self, refusals: Sequence[Unsupported]) -> None:
+        count = f"{len(refusals)} nodes" if len(refusals) > 1 else "1 node"
+        super().__init__(refusals, f"{count} can't be written with the operators of the list")

@@ -28,6 +28,8 @@ from .loop import DOMAIN as HUB_DOMAIN
 from .loop import Slot, slot_indices
 from .names import Names
 from .node import ORIGIN
+from .refusals import model_walk
+from .schemas import schema
 from .tensor import TensorData
 from .types import DType, Type, is_known, merge
 
@@ -119,6 +121,8 @@ class Rewriter:
     `origin` is that of the node which is being rewritten; `made_of` counts instead, while what it is made of is.
     `given`: the nodes are a file's own (`graph.GIVEN`). Where a rule then fails in a way that no rule should, ONNX's
     schema and inference are asked whether the node is one at all: it is refused if not, else the failure is ours.
+    `refusals`: where it isn't None, it takes up what is refused, and the walk goes on (`passes.refusals`). `unknown`:
+    values that depend on refused nodes of unknown type; refusals of nodes that read them only follow from those.
     """
 
     dialect: Dialect
@@ -135,6 +139,8 @@ class Rewriter:
     given: bool = False
     origin: str = ""
     made_of: str = ""
+    refusals: list[Unsupported] | None = None
+    unknown: set[Value] = field(default_factory=set)
 
     def run(self, graph: Graph, builder: type[Builder] | None = None) -> Graph:
         """The whole graph in the new dialect; the old one stays as it was. `builder` walks it (a kind of `Builder`)."""
@@ -148,7 +154,8 @@ class Rewriter:
             twin.data, twin.meta = value.data, value.meta
             if value.data is not None:
                 new.constants.append(twin)
-        outputs = op.inline(graph, new.inputs)
+        with model_walk() as self.refusals:
+            outputs = op.inline(graph, new.inputs)
         new.outputs = [op.named(value, old.name) for value, old in zip(outputs, graph.outputs, strict=True)]
         new.meta = dict(graph.meta)
         return new
@@ -292,12 +299,12 @@ class Builder:
 
     def inline_for(self, node: Node, graph: Graph, arguments: Sequence[Value | None]) -> list[Value]:
         """As `inline`, of a graph that stands for a node: what is made of it was made of that."""
-        before = self.rewriter.made_of
-        self.rewriter.made_of = before or node.origin
+        before, refusals = self.rewriter.made_of, self.rewriter.refusals
+        self.rewriter.made_of, self.rewriter.refusals = before or node.origin, None
         try:
             return self.inline(graph, arguments)
         finally:
-            self.rewriter.made_of = before
+            self.rewriter.made_of, self.rewriter.refusals = before, refusals
 
     def inline(self, graph: Graph, arguments: Sequence[Value | None]) -> list[Value]:
         """Rewrite the old graph's nodes into this one, its inputs standing for `arguments`; its outputs' values.
@@ -314,9 +321,35 @@ class Builder:
             if stamp is not None and not node.regions and all(is_known(value.type) for value in node.outputs):
                 version = stamp(node)
             seen.version = node.version if version is None else version
-            made = self.apply(seen) if version is None else self.copy(seen)
+            try:
+                made = self.apply(seen) if version is None else self.copy(seen)
+            except Unsupported as refusal:
+                if self.rewriter.refusals is None:
+                    raise
+                made = self._refused(seen, refusal)
+            if self.rewriter.unknown and not self.rewriter.unknown.isdisjoint(seen.inputs):
+                self.rewriter.unknown.update(made)
             mapping.update(zip(node.outputs, made, strict=True))
         return [mapping[value] for value in graph.outputs]
+
+    def _refused(self, node: Node, refusal: Unsupported) -> Sequence[Value]:
+        """Values of a node's types in its place, so that the walk can go on to what else is refused."""
+        rewriter = self.rewriter
+        assert rewriter.refusals is not None
+        twin = Node("backedge.refused", node.op_type, node.version)
+        twin.outputs = [
+            Value(rewriter.names.fresh(old.name) if old.name else "", old.type, twin, index)
+            for index, old in enumerate(node.outputs)
+        ]
+        self.graph.add_nodes([twin])
+        is_news = rewriter.unknown.isdisjoint(node.inputs) or schema(node.domain, node.op_type, node.version) is None
+        if is_news:
+            rewriter.refusals.append(refusal)
+            for region in node.regions.values():
+                self.rewritten(region)
+        if not all(is_known(value.type) and None not in (value.tensor.shape or ()) for value in node.outputs):
+            rewriter.unknown.update(twin.outputs)
+        return twin.outputs
 
     def _constants(self, graph: Graph, mapping: dict[Value, Any]) -> None:
         """The old graph's constants in this one."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...passes.errors import Unsupported
 from ...passes.graph import NOTES, Graph
+from ...passes.refusals import alternative
 from ...runtime.oracles.mdf_names import METADATA
 from ..onnx import lowering as onnx_lowering
 from . import model as mdf
@@ -41,7 +42,8 @@ def lower_graph(graph: Graph, opset: int | None = None, *, given: bool = False) 
     if opset is not None:
         return prepared(onnx_lowering.lower_graph(graph, opset, given=given), opset)
     try:
-        return prepared(onnx_lowering.lower_graph(graph, mdf.ENGINE_OPSET), None)
+        with alternative():
+            return prepared(onnx_lowering.lower_graph(graph, mdf.ENGINE_OPSET), None)
     except Unsupported:
         return prepared(onnx_lowering.lower_graph(graph, given=given), None)
 

@@ -19,6 +19,7 @@ from ...passes.hub import HUB
 from ...passes.infer import infer, widen
 from ...passes.opset import Log, raising_loops
 from ...passes.protos import type_from_proto
+from ...passes.refusals import alternative
 from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.schemas import since_version
 from ...passes.types import Type, merge
@@ -59,7 +60,8 @@ def convert_functions(graph: Graph, opset: int, log: Log) -> Converted:
             done.inlined[key] = reason
             continue
         try:
-            done.kept[key] = _converted(function, bodies[key], graph, opset, done, log)
+            with alternative():
+                done.kept[key] = _converted(function, bodies[key], graph, opset, done, log)
         except Unsupported as refusal:
             done.inlined[key] = str(refusal)
     done.kept = {key: done.kept[key] for key in graph.functions if key in done.kept}

@@ -17,7 +17,7 @@ from ...passes.protos import DTYPES, SparseData, enum_of
 from ...passes.rewrite import Builder, Rewriter
 from ...passes.schemas import HUB_OPSET, since_version
 from ...passes.structure.branches import resolve_branches
-from ...passes.structure.containers import lower_containers
+from ...passes.structure.containers import check_interface, lower_containers
 from ...passes.structure.shorten import Shorten
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
@@ -96,6 +96,7 @@ def lower_operators(graph: Graph, opset: int, log: Log | None = None) -> Graph:
 def _lower_operators(graph: Graph, opset: int, log: Log | None) -> Graph:
     targets = targets_of(graph, opset)
     with bulk():
+        check_interface(graph, opset)
         graph = with_wider_constants(lower_containers(graph, opset), opset)
         if any(node.domain == CONTROL for _, node in graph.walk()):
             graph = Rewriter(HUB, rules(opset), fallback=Builder.copy).run(graph)

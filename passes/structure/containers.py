@@ -15,6 +15,7 @@ from ..infer import constant_node_data, infer
 from ..loop import Captured, Carried, Iteration, Slot, is_if, is_loop
 from ..names import Names
 from ..protos import ENUMS
+from ..refusals import refuse
 from ..rewrite import Builder, Rewriter, view
 from ..schema_check import check_schema
 from ..schemas import HUB_OPSETS
@@ -27,12 +28,8 @@ from .simplify import RemoveDead
 _MAP = 17  # the opset that brought SequenceMap
 
 
-def lower_containers(graph: Graph, opset: int) -> Graph:
-    """The model with no more sequences and optionals than an opset takes, as far as it is known what they hold.
-
-    Args:
-        graph: of the hub, or of ONNX with canonical control flow; it stays as it was.
-
+def check_interface(graph: Graph, opset: int) -> None:
+    """
     Raises:
         Unsupported: the model takes or gives a sequence or an optional, and the opset has none.
     """
@@ -40,7 +37,18 @@ def lower_containers(graph: Graph, opset: int) -> Graph:
         for value in values:
             if is_new(value.type, opset):
                 what = "sequences" if isinstance(value.type, SequenceType) else "optionals"
-                raise Unsupported(f"{value.name!r}", f"the model {word} it, and there are no {what} at opset {opset}")
+                refuse(Unsupported(f"{value.name!r}", f"the model {word} it, and there are no {what} at opset {opset}"))
+
+
+def lower_containers(graph: Graph, opset: int) -> Graph:
+    """The model with no more sequences and optionals than an opset takes, as far as it is known what they hold.
+
+    Args:
+        graph: of the hub, or of ONNX with canonical control flow; it stays as it was.
+
+    Raises:
+        Unsupported: it isn't known what one holds.
+    """
     holding = [node for _, node in graph.walk() if _uses_containers(node)] if opset < _MAP else []
     if not holding:
         return graph

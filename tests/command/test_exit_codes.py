@@ -34,9 +34,11 @@ class Ended:
 
     @property
     def message(self) -> str:
-        """The one line on stderr."""
-        assert len(self.lines) == 1 and self.lines[0].startswith("backedge: "), self.lines
-        return self.lines[0]
+        """The one line on stderr; where the target can't express a model, its reasons and hints follow."""
+        said, *more = self.lines
+        assert said.startswith("backedge: "), self.lines
+        assert all(self.code == 3 and line.startswith(("  ", "hint: ")) for line in more), self.lines
+        return said
 
 
 _SERVER = """

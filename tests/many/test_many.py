@@ -53,7 +53,8 @@ def test_sweep(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: p
     }
     cut, refused = rows["cut.onnx -> openvino"], rows["sequence.onnx -> openvino"]
     assert (cut["exit_code"], cut["verdict"]) == (2, None) and "truncated" in cut["message"]
-    assert (refused["exit_code"], refused["verdict"]) == (3, None) and "seq" in refused["message"]
+    assert (refused["exit_code"], refused["verdict"]) == (3, None) and "2 reasons" in refused["message"]
+    assert all("seq(" in reason for reason in refused["refusals"])
     assert code == 2  # the worst in the order of the exit codes
     written = sorted(
         str(path.relative_to("out")) for path in Path("out").rglob("*") if path.suffix in (".onnx", ".xml")

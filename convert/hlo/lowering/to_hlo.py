@@ -9,6 +9,7 @@ from ....passes.decompose import recurrent
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.legalize import decomposed
+from ....passes.refusals import raise_collected, refuse
 from ....passes.rewrite import Builder, Rewriter, combine
 from ....passes.structure.preparation import prepared
 from ....passes.structure.simplify import RemoveDead
@@ -108,12 +109,13 @@ def _check_interface(graph: Graph) -> None:
     for word, values in (("takes", graph.inputs), ("gives", graph.outputs)):
         for value in values:
             if value.type is not None and not isinstance(value.type, TensorType):
-                raise Unsupported(f"{value.name!r}", f"the model {word} {value.type}; HLO has arrays only")
+                refuse(Unsupported(f"{value.name!r}", f"the model {word} {value.type}; HLO has arrays only"))
             if value.tensor.dtype is not None and value.tensor.dtype not in NAMES:
-                raise Unsupported(f"{value.name!r}", f"HLO has no element type {value.tensor.dtype.value}")
+                refuse(Unsupported(f"{value.name!r}", f"HLO has no element type {value.tensor.dtype.value}"))
     for value in graph.inputs:
         if value.data is None and value.tensor.static_shape is None:
-            raise Unsupported(f"{value.name!r}", f"the input is {value.type}; HLO needs its sizes (--shape)")
+            refuse(Unsupported(f"{value.name!r}", f"the input is {value.type}; HLO needs its sizes (--shape)"))
+    raise_collected()
 
 
 def lower_graph(graph: Graph, *, given: bool = False) -> Graph:

@@ -23,6 +23,7 @@ from ....passes.infer import constant_node_data, widen
 from ....passes.legalize import decomposed
 from ....passes.loop import DOMAIN, Captured, Condition, Loop, Slot
 from ....passes.preconditions import required
+from ....passes.refusals import raise_collected, refuse
 from ....passes.rewrite import Builder, Rewriter, Rules
 from ....passes.structure import preparation
 from ....passes.structure.simplify import RemoveDead, Simplify
@@ -87,9 +88,10 @@ def _check_interface(graph: Graph) -> None:
         found = tensor_of(where, value.type)
         type_name(found.dtype, where)
         if found.static_shape is None:
-            raise Unsupported(where, f"it is {found}, whose sizes MDF must know (--shape)")
+            refuse(Unsupported(where, f"it is {found}, whose sizes MDF must know (--shape)"))
     for value in graph.outputs:
         tensor_of(f"output {value.name!r}", value.type)
+    raise_collected()
 
 
 def _check_types(graph: Graph) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.refusals import refuse
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..types import ELEMENT_TYPES
@@ -27,7 +28,7 @@ def check_interface(graph: Graph) -> None:
     for word, values in (("takes", graph.inputs), ("gives", graph.outputs)):
         for value in values:
             if _is_container(value):
-                raise Unsupported(f"{value.name!r}", f"the model {word} {value.type}; OpenVINO has tensors only")
+                refuse(Unsupported(f"{value.name!r}", f"the model {word} {value.type}; OpenVINO has tensors only"))
 
 
 def check_types(graph: Graph) -> None:
@@ -43,7 +44,7 @@ def check_types(graph: Graph) -> None:
                         _check_type(node, value)
     for value in graph.outputs:
         if value.data is not None and value.tensor.dtype is DType.STRING:
-            raise Unsupported(f"{value.name!r}", "it is a string constant, which isn't supported by OpenVINO's CPU")
+            refuse(Unsupported(f"{value.name!r}", "it is a string constant, which isn't supported by OpenVINO's CPU"))
 
 
 def _check_type(node: Node, value: Value) -> None:
@@ -51,13 +52,13 @@ def _check_type(node: Node, value: Value) -> None:
     if found is None:
         return
     if not isinstance(found, TensorType):
-        raise Unsupported(node, f"{value.name!r} is {found}; OpenVINO has tensors only")
+        return refuse(Unsupported(node, f"{value.name!r} is {found}; OpenVINO has tensors only"))
     if found.dtype is DType.STRING:
         _check_text(node, value)
     if found.dtype is DType.UINT2 and value.data is None:
-        raise Unsupported(node, f"{value.name!r} is of uint2, which OpenVINO's CPU doesn't compute with")
+        refuse(Unsupported(node, f"{value.name!r} is of uint2, which OpenVINO's CPU doesn't compute with"))
     if found.dtype is not None and found.dtype not in ELEMENT_TYPES:
-        raise Unsupported(node, f"OpenVINO has no element type {found.dtype.value}")
+        refuse(Unsupported(node, f"OpenVINO has no element type {found.dtype.value}"))
 
 
 def _check_text(node: Node, value: Value) -> None:
@@ -65,9 +66,10 @@ def _check_text(node: Node, value: Value) -> None:
     if node.op_type in READS_TEXT or (node.op_type in GIVES_TEXT and value.producer is node):
         return
     if node.op_type not in MOVES_TEXT or node.regions:
-        raise Unsupported(node, f"{value.name!r} is a string tensor, for which OpenVINO's CPU has no {node.op_type}")
-    if value.data is not None:
-        raise Unsupported(node, f"{value.name!r} is a string constant, which isn't supported by OpenVINO's CPU")
+        text = f"{value.name!r} is a string tensor, for which OpenVINO's CPU has no {node.op_type}"
+        refuse(Unsupported(node, text))
+    elif value.data is not None:
+        refuse(Unsupported(node, f"{value.name!r} is a string constant, which isn't supported by OpenVINO's CPU"))
 
 
 def limits(graph: Graph) -> list[str]:
