@@ -269,7 +269,7 @@ def verify(
         report.proof = None if proved is None else proved.to_json()
         report.reasons += notes
         if proved is not None:
-            report.reasons.append(_matched(proved))
+            report.reasons.append(_matched(proved, report.verdict == "different"))
         if found.endless:
             report.reasons.append(f"{found.endless} more designed inputs were left out: {shown[0]} doesn't end on them")
         report.reasons += unreached(found.coverage)
@@ -286,10 +286,11 @@ def _proved(report: Report) -> str:
     )
 
 
-def _matched(proved: Proof) -> str:
+def _matched(proved: Proof, differs: bool) -> str:
     """What matching says of files that it doesn't prove equal, or that something else speaks against."""
     if proved.holds:
-        return "as both files are read here every output is proved equal, so that a difference is one of their runtimes"
+        what = "the runtimes compute them differently" if differs else "the runtimes don't confirm that on all inputs"
+        return f"as both files are read here every output is proved equal; {what}"
     if proved.lemmas and all(proved.outputs.values()):
         more = f" and {len(proved.lemmas) - 6} more" if len(proved.lemmas) > 6 else ""
         names = ", ".join(proved.lemmas[:6])

@@ -167,7 +167,8 @@ def from_front(op: StepBuilder, node: Node, index: int, size: Expr) -> Expr:
     moved = indices + size
     if moved.array is None and op.target < 9:
         # nothing compares or chooses integers before version 9: the rest of a division that cuts off
-        return moved - moved.call("Div", size) * size
+        whole = size.maximum(1)  # an axis without elements has no indices, but its size divides all the same
+        return moved - moved.call("Div", whole) * whole
     return where(indices < 0, moved, indices)
 
 

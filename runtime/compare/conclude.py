@@ -80,7 +80,9 @@ def _undisputed(report: Report, compared: int, telling: int) -> tuple[Verdict, l
     if report.parted:
         who = f"on {report.parted} more the runtimes give other numbers than each other, one of them the same for both"
         return "unconfirmed", [f"nothing differs on {compared} trials, but {who}", *errors]
-    return "equal", [f"they agree on all {compared} of {len(report.trials)} trials that could be compared"]
+    trials = len(report.trials)
+    left = "" if compared == trials else f" that could be compared, of {trials}"
+    return "equal", [f"they agree on all {compared} trials{left}"]
 
 
 def _own_answered(report: Report, side: str) -> bool:

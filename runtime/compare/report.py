@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.terminal_theme import TerminalTheme
@@ -100,18 +100,35 @@ def finding_lines(found: Finding) -> Iterator[tuple[str, str]]:
         yield "iteration", f"{difference.iteration} is the first that differs (counted from 0)"
 
 
+@dataclass(frozen=True, slots=True)
+class _Trials:
+    """The trials as a table, or one in each line where the terminal is too narrow for that."""
+
+    report: Report
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        headings = columns(self.report)
+        for gap in (2, 1):
+            table = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
+            for heading in ("", *headings):
+                table.add_column(heading, no_wrap=True)
+            for row in rows(self.report):
+                table.add_row(Text(*STATUSES[row.status]), *row.texts)
+            if table.__rich_measure__(console, options.update(max_width=_UNLIMITED)).maximum <= options.max_width:
+                yield table
+                return
+        for row in rows(self.report):
+            texts = (f"{' '.join(heading.split())}: {text}" for heading, text in zip(headings, row.texts, strict=True))
+            yield Text.assemble(STATUSES[row.status], "  ", "; ".join(texts))
+
+
 def rendered(report: Report) -> Group:
     """The report as something rich can print."""
     colour = COLOURS[report.verdict]
     head = Text.assemble((report.verdict, f"bold {colour}"), f"   A {report.a}   B {report.b}", overflow="fold")
     parts: list[RenderableType] = [head]
     if report.trials:
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-        for heading in ("", *columns(report)):
-            table.add_column(heading, overflow="fold")
-        for row in rows(report):
-            table.add_row(Text(*STATUSES[row.status]), *row.texts)
-        parts.append(table)
+        parts.append(_Trials(report))
     if report.first is not None:
         grid = Table.grid(padding=(0, 2))
         for label, text in finding_lines(report.first):
@@ -128,6 +145,7 @@ def rendered(report: Report) -> Group:
     return Group(*parts)
 
 
+_UNLIMITED = 10**6
 _WIDTH = 120  # columns, where nobody's terminal says
 
 

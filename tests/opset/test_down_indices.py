@@ -56,6 +56,19 @@ def test_no_elements() -> None:
     assert made.shape == (0, 3)
 
 
+@pytest.mark.parametrize("target", [10, 8, 7])
+@pytest.mark.parametrize(("operator", "opset"), [("Gather", 13), ("GatherElements", 13)])
+@pytest.mark.parametrize(("rows", "indices"), [(0, []), (3, []), (3, [-1, 2, -3])])
+def test_indices_of_an_axis_without_elements(
+    target: int, operator: str, opset: int, rows: int, indices: list[int]
+) -> None:
+    """Indices that may count from the back need the axis' size, by which nothing may divide where it is 0."""
+    text = f"(float[n] x, int64[k] i) => (float[k] y) {{ y = {operator} (x, i) }}"
+    x = np.arange(rows, dtype=np.float32)
+    (made,) = lowered(text, opset, target, x, np.array(indices, np.int64))
+    np.testing.assert_array_equal(made, x[indices] if indices else np.zeros(0, np.float32))
+
+
 def test_known_places_are_written_out() -> None:
     text = """(float[2, 2] x) => (float[2, 2] y) <int64[2, 2] i = {-1, 0, 1, -2}> {
         y = GatherElements <axis = 1> (x, i)
