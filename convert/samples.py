@@ -13,6 +13,7 @@ import numpy as np
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Value
+from ..passes.tensor import exact_array
 from ..passes.types import DType, TensorType
 from ..runtime.compare.input_roles import signature_of
 from ..runtime.compare.inputs import design
@@ -63,22 +64,38 @@ def as_declared(path: str | Path, inputs: Mapping[str, Any], format: str | None 
     Raises:
         InvalidModel: the file has to be read for that, and can't be.
     """
-    if not any(is_untyped(value) for value in inputs.values()):
+    if not any(is_untyped(value) or _is_python(value) for value in inputs.values()):
         return inputs
     with judged(Path(path), format):
         return typed(inputs, load(path, format).inputs)
 
 
 def typed(inputs: Mapping[str, Any], declared: Iterable[Value]) -> Mapping[str, Any]:
-    """Inputs with the element types that a model declares, where NumPy has none of its own: bfloat16, float8, int4 and
-    their like, which a .npz file stores as bytes without a type."""
+    """Inputs with the element types that a model declares, where they have none of their own: numbers and lists of
+    Python, and arrays of bfloat16, float8, int4 and their like, which a .npz file stores as bytes without a type.
+
+    Raises:
+        InvalidModel: an input can't be of the type.
+    """
     found = dict(inputs)
     for value in declared:
         array = found.get(value.name)
         dtype = value.type.dtype if isinstance(value.type, TensorType) else None
-        if dtype is not None and is_untyped(array) and array.itemsize == np.dtype(dtype.numpy).itemsize:
+        if dtype is None or array is None:
+            continue
+        if is_untyped(array) and array.itemsize == np.dtype(dtype.numpy).itemsize:
             found[value.name] = array.view(dtype.numpy)
+        elif _is_python(array):
+            try:
+                found[value.name] = exact_array(array, dtype)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InvalidModel(f"input {value.name!r}: {value.type} is expected ({error})") from None
     return found
+
+
+def _is_python(value: Any) -> bool:
+    """Whether a value is numbers or text of Python."""
+    return isinstance(value, bool | int | float | complex | str | list | tuple)
 
 
 def check_types(samples: Samples, declared: Iterable[Value]) -> None:

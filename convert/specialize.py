@@ -13,7 +13,7 @@ from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph, Value
 from ..passes.infer import infer
 from ..passes.refusals import refuse
-from ..passes.tensor import TensorData
+from ..passes.tensor import TensorData, exact_array
 from ..passes.types import Dim, TensorType, merge_dims
 from ..runtime.compare.input_roles import signature_of
 from ..runtime.compare.inputs import design
@@ -146,13 +146,10 @@ def _typed(value: Value, given: Any) -> np.ndarray[Any, Any]:
     declared = value.type if isinstance(value.type, TensorType) else None
     if declared is None or declared.dtype is None:
         raise InvalidModel(f"input {value.name!r} is {value.type}: only tensors can be given a value")
-    dtype = np.dtype(declared.dtype.numpy)
-    plain = np.asarray(given)
     try:
-        array = plain.astype(dtype)
-    except (TypeError, ValueError):
+        array = exact_array(given, declared.dtype)
+    except (TypeError, ValueError, OverflowError):
         raise InvalidModel(f"input {value.name!r} is {value.type}, which {given} isn't") from None
-    lost = dtype.kind in "iub" and not np.array_equal(array.astype(plain.dtype), plain)
     shape = declared.shape
     if shape is not None and array.ndim != len(shape) and array.size == 1:
         array = array.reshape((1,) * len(shape))
@@ -160,7 +157,7 @@ def _typed(value: Value, given: Any) -> np.ndarray[Any, Any]:
         len(shape) == array.ndim
         and all(old == new or not isinstance(old, int) for old, new in zip(shape, array.shape, strict=True))
     )
-    if lost or not fits:
+    if not fits:
         raise InvalidModel(f"input {value.name!r} is {value.type}, which {given} isn't")
     return array
 

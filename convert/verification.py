@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..passes.defaults import default_of
 from ..passes.errors import BackedgeError
-from ..passes.graph import DEFAULT, Graph, Value
+from ..passes.graph import Graph
 from ..passes.progress import stage
 from ..passes.types import Dim
 from ..runtime.compare.coverage import unreached
@@ -129,15 +130,11 @@ def _side(
         outputs=[value.name for value in interface.outputs],
         stackings={} if hub is None else stackings(hub),
         types={value.name: value.type for value in (*interface.inputs, *interface.outputs)},
-        optional=frozenset(value.name for value in interface.inputs if _has_default(value)),
+        optional=frozenset(value.name for value in interface.inputs if default_of(value) is not None),
         random=[] if hub is None else random_operators(hub),
         watch=None if hub is None else _executor(path, format, timeout, watch=True),
     )
     return side, hub, graph
-
-
-def _has_default(value: Value) -> bool:
-    return value.data is not None or DEFAULT in (value.meta or {})
 
 
 def verify(

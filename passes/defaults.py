@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .graph import Graph
+from .graph import DEFAULT, Graph, Value
 from .tensor import TensorData
+
+
+def default_of(value: Value) -> TensorData | None:
+    """What an input is where nobody feeds it; None where it must be fed."""
+    return value.data or (value.meta or {}).get(DEFAULT)
 
 
 def take_off_defaults(graph: Graph) -> dict[str, TensorData]:

@@ -71,3 +71,22 @@ class TensorData:
 
     def __repr__(self) -> str:
         return f"TensorData({self.dtype.value}{list(self.shape)})"
+
+
+def exact_array(given: Any, dtype: DType) -> np.ndarray[Any, Any]:
+    """Numbers or text of Python, or an array, as an array of an element type.
+
+    Raises:
+        TypeError, ValueError, OverflowError: it isn't of that type, or has numbers that the integer type doesn't.
+    """
+    if dtype is DType.STRING:
+        return np.asarray(given, object)
+    plain = np.asarray(given)
+    array = plain.astype(dtype.numpy)
+    if (
+        array.dtype.kind in "iub"
+        and plain.dtype != array.dtype
+        and not np.array_equal(array.astype(plain.dtype), plain)
+    ):
+        raise ValueError(f"{given!r:.60} has other numbers")
+    return array

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..passes.defaults import default_of
 from ..passes.errors import InvalidModel
-from ..passes.graph import DEFAULT, Graph, Node, Value
+from ..passes.graph import Graph, Node, Value
+from ..passes.tensor import exact_array
 from ..passes.types import DType, Interval, OptionalType, SequenceType, TensorType, Type
 from .control_flow import LoopCall, if_call
 from .kernels.base import ExecutionError
@@ -127,7 +129,7 @@ class Executor:
         for value in self.graph.inputs:
             if value.name in inputs:
                 arguments.append(_checked(value, inputs[value.name]))
-            elif (data := value.data or (value.meta or {}).get(DEFAULT)) is not None:
+            elif (data := default_of(value)) is not None:
                 arguments.append(data.numpy())
             else:
                 raise InvalidModel(f"input {value.name!r} ({value.type}) is missing")
@@ -159,10 +161,12 @@ def _conformed(given: Any, type: Type | None, where: str) -> Any:
 def _array(given: Any, type: TensorType, where: str) -> np.ndarray[Any, Any]:
     wanted = type.dtype.numpy if type.dtype else None
     try:
-        array = given if isinstance(given, np.ndarray | np.generic) else np.asarray(given, dtype=wanted)
+        if type.dtype is None or hasattr(given, "dtype"):
+            array = np.asarray(given)
+        else:
+            array = exact_array(given, type.dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidModel(f"{where}: {type} is expected ({error})") from None
-    array = np.asarray(array)
     if array.dtype.kind in "US" and (wanted is None or type.dtype is DType.STRING):
         array = np.char.decode(array).astype(object) if array.dtype.kind == "S" else array.astype(object)
     if wanted is not None and array.dtype != wanted:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from ...passes.core import DRAWING
-from ...passes.graph import DEFAULT, Graph, Node, Value
+from ...passes.defaults import default_of
+from ...passes.graph import Graph, Node, Value
 from ...passes.loop import Loop, is_if, is_loop
 from ...passes.types import Dim
 from .backwards import COMPARISONS, Walk
@@ -90,6 +91,7 @@ def _spec(value: Value, uses: list[Use]) -> InputSpec:
         if any(use.role == role for use in uses):
             strongest = role
     deciding = [use for use in uses if use.role == strongest]
+    default = default_of(value)
     constants = dict.fromkeys(number for use in uses for number in use.constants)
     lowers = [use.lower for use in deciding if use.lower is not None]
     uppers = [use.upper for use in deciding if use.upper is not None]
@@ -104,8 +106,8 @@ def _spec(value: Value, uses: list[Use]) -> InputSpec:
         wrap=bool(deciding) and all(use.wrap for use in deciding),
         nonzero=any(use.nonzero for use in uses),
         constants=tuple(constants)[:_MOST_CONSTANTS],
-        default=None if value.data is None else value.data.numpy(),
-        optional=value.data is not None or DEFAULT in (value.meta or {}),
+        default=None if default is None else default.numpy(),
+        optional=default is not None,
         edges=tuple(dict.fromkeys(use.edge for use in uses if use.edge is not None))[:_MOST_EDGES],
     )
 

@@ -213,3 +213,19 @@ def test_on_another_runtime(tmp_path: Path) -> None:
         np.testing.assert_allclose(found["root"], np.sqrt(2), rtol=1e-6)
     pytest.importorskip("jax", reason="jax isn't installed")
     np.testing.assert_allclose(backedge.run(onnx.load(model), feed, on="xla")["root"], np.sqrt(2), rtol=1e-6)
+
+
+BALL = {"height": 2, "velocity": 0, "step": 0.1, "restitution": 0.8, "steps": 30}
+
+
+@pytest.mark.parametrize("on", ["executor", "onnxruntime", "openvino"])
+def test_numbers_of_python_have_the_declared_types(on: str) -> None:
+    model = SAMPLES / "bouncing_ball.onnx"
+    kinds = {"steps": np.int64}
+    feed = {name: np.array(value, kinds.get(name, np.float32)) for name, value in BALL.items()}
+    wanted = onnxruntime.InferenceSession(model).run(["bounces"], feed)[0]
+    assert backedge.run(model, BALL, on=on)["bounces"] == wanted == 3
+    with pytest.raises(backedge.InvalidModel, match=r"input 'steps': int64\[\] is expected \(1.5 has other numbers\)"):
+        backedge.run(model, {**BALL, "steps": 1.5}, on=on)
+    with pytest.raises(backedge.InvalidModel, match=r"input 'steps': int64\[\] is expected"):
+        backedge.run(model, {**BALL, "steps": 2**70}, on=on)
