@@ -14,12 +14,11 @@ from ...passes.graph import Graph, Node, Value
 from ...passes.node import ORIGIN
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType, Type
-from ...runtime.oracles.hlo_names import input_names, output_names
+from ...runtime.oracles.hlo_names import input_names, output_names, unescape
 from .dialect import CALLED, DOMAIN, META, Form, Origin
 from .infer import infer_node
 from .items import Item, element, error_at, finished, is_done, is_start, leaves, started, type_of, usable
 from .text import parse
-from .text.lexer import unescaped
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
 
 _RIDING = frozenset(
@@ -258,7 +257,7 @@ class _GraphReader:
         node.meta = {META: origin}
         named = _OP_NAME.search(origin.attributes["metadata"].text) if "metadata" in origin.attributes else None
         if named:
-            node.meta[ORIGIN] = unescaped(named[1])
+            node.meta[ORIGIN] = unescape(named[1])
         node.attributes = {name: value for name, value in one.attributes.items() if name not in _RIDING}
         node.inputs = [value for item in operands for value in usable(one, item)]
         given: Sequence[Type | None] | None = None

@@ -112,7 +112,10 @@ class _Names:
 
 
 def _clean(name: str) -> str:
+    """A name that XLA takes: it begins with a letter or one `_`, and is no word of the language."""
     name = _FORBIDDEN.sub("_", name)
+    if name.startswith("__"):  # XLA keeps these for itself
+        name = f"v{name}"
     return name if name and (name[0].isalpha() or name[0] == "_") and name not in WORDS else f"_{name}"
 
 

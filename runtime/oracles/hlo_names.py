@@ -81,11 +81,7 @@ def name_attribute(key: str, names: Sequence[str]) -> str:
 
 
 def unescape(text: str) -> str:
-    """What a string of HLO says, between its quotes: escapes as in C, bytes as UTF-8.
-
-    Raises:
-        ValueError: the bytes aren't UTF-8.
-    """
+    """What a string of HLO says, between its quotes: escapes as in C, bytes as UTF-8 (others stay escaped)."""
 
     def plain(match: re.Match[bytes]) -> bytes:
         octal, hexadecimal, single = match.groups()
@@ -93,4 +89,4 @@ def unescape(text: str) -> str:
             return _SIMPLE.get(single, single)
         return bytes([int(octal, 8) & 255 if octal else int(hexadecimal, 16)])
 
-    return _ESCAPE.sub(plain, text.encode()).decode()
+    return _ESCAPE.sub(plain, text.encode()).decode(errors="backslashreplace")

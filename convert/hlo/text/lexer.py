@@ -10,6 +10,7 @@ import re
 from typing import NoReturn
 
 from ....passes.errors import InvalidModel
+from ....runtime.oracles.hlo_names import unescape
 from .dtypes import WORDS
 
 COMMENT = r"/\*(?s:.*?)\*/|//[^\n]*+"
@@ -21,7 +22,6 @@ DEEPEST = 50
 _NESTED = re.compile(r"[^{}()\[\]\"'/]*+")
 _FLAT = re.compile(r"[^\s,{}()\[\]\"'/]*+")
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def token(pattern: str) -> re.Pattern[str]:
@@ -35,7 +35,6 @@ _INT = token(r"(-?\d+)(?![\w.])")
 _NAME = token(f"%?({NAME})")
 _STRING = token(r"(\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+')")
 _WHOLE_NAME = re.compile(NAME, re.ASCII)
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 class Scanner:
@@ -123,7 +122,7 @@ class Scanner:
         match = self.match(_STRING)
         if not match:
             self.expected("a string")
-        return unescaped(match[1][1:-1])
+        return unescape(match[1][1:-1])
 
     def raw(self) -> str:
         """Any value, as it stands: to the next comma, blank or closing bracket outside brackets and strings."""
@@ -167,12 +166,10 @@ def spelled(name: str) -> str:
     return f"%{name}" if name in WORDS else name
 
 
-def unescaped(text: str) -> str:
-    """What a string says between its quotes."""
-    return _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]), text)
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def quoted(text: str) -> str:
-    """A string as HLO text writes it."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
-    return '"' + escaped.replace("\t", "\\t") + '"'
+    """A string as HLO text writes it: control characters, too, are escaped, since readers take a file with others for
+    none of text."""
+    return '"' + "".join(_ESCAPES.get(one) or (f"\\{ord(one):03o}" if one < " " else one) for one in text) + '"'
