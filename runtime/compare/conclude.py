@@ -44,7 +44,7 @@ def _verdict(report: Report, telling: int, random: Sequence[str]) -> tuple[Verdi
     if counts["only-a"] and (compared or not _inputs_left_over(report)):
         failing = f"{report.b} fails on {counts['only-a']} of {len(report.trials)} inputs on which {report.a} answers"
         return "different", [failing, *_errors(report, "b", "only-a")]
-    if report.interface and compared:
+    if report.interface:
         return "different", [str(one) for one in report.interface]
     return _undisputed(report, compared, telling)
 
@@ -54,7 +54,7 @@ def _undisputed(report: Report, compared: int, telling: int) -> tuple[Verdict, l
     needed = max(1, math.ceil(report.asked * ENOUGH))
     errors = [*_errors(report, "a"), *_errors(report, "b")]
     if not compared:
-        return "incomparable", [*map(str, report.interface), "no trial could be compared", *errors]
+        return "incomparable", ["no trial could be compared", *errors]
     different = report.counts["different"]
     if different:
         alone = f"only our own executor could run both, and it sees a difference on {different} of {compared} trials"
