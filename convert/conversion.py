@@ -90,7 +90,7 @@ def convert(
         force: write the target also where it is the source.
 
     Raises:
-        InvalidModel: the source can't be read, or the target can't be written.
+        InvalidModel: the source can't be read, the target can't be written, or its library isn't installed.
         Unsupported: what the target can't express; where there are several reasons, all of them (`UnsupportedNodes`).
             Its notes (`__notes__`) say what can be done, where something is known.
         TypeError: `source` is no model.
@@ -195,6 +195,8 @@ def _destination(
         yield Path(to), str(Path(to)), to_format
         return
     name = to if isinstance(to, str) else _named(to_format)
+    if isinstance(to, str):
+        FORMATS[name].require_library()
     shown = f"<{to}>" if isinstance(to, str) else str(getattr(to, "name", "<file>"))
     with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as folder:
         yield Path(folder) / f"model{FORMATS[name].suffixes[0]}", shown, name

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ..passes.errors import InvalidModel
+from ..passes.libraries import require
 
 if TYPE_CHECKING:
     from ..passes.graph import Graph
@@ -124,6 +125,7 @@ class Format:
         objects: the classes of other libraries whose objects are models of this format.
         suffix_of: a file's content -> its suffix; "" where the content is of another format.
         to_object: file -> the object that people have in memory instead of one.
+        library: the package whose objects these are, where backedge does without it; see `require_library`.
         trace: for the format that Python functions are traced to: function, arguments -> an object of one of `objects`.
         writes_hub: whether a graph of the hub's dialect is stored in this format: the hub's operators are its newest.
         is_model: for suffixes that others use, too: whether a file looks like a model, for those who search folders.
@@ -142,6 +144,7 @@ class Format:
     check: Check
     suffix_of: Callable[[bytes], str]
     to_object: Callable[[Path], Any]
+    library: str = ""
     objects: tuple[ObjectType, ...] = ()
     trace: Callable[[Callable[..., Any], Sequence[Any]], Any] | None = None
     writes_hub: bool = False
@@ -161,6 +164,15 @@ class Format:
     def goes_by_hub(self, dialect: str, opset: int | Literal["min"] | None) -> bool:
         """Whether graphs of a dialect become this format's, at an opset, by way of the hub."""
         return opset != "min" and dialect not in self.direct and (dialect != self.dialect or opset is not None)
+
+    def require_library(self) -> None:
+        """What `to_object` needs.
+
+        Raises:
+            InvalidModel: it isn't installed.
+        """
+        if self.library:
+            require(self.library, f"to={self.name!r}", "convert to a file")
 
     def split(self, name: str) -> tuple[str, str]:
         """A file name without the suffix of this format, and the suffix in small letters; "" where it has none."""
@@ -279,6 +291,7 @@ FORMATS: dict[str, Format] = {
             check=_reader("openvino", "OpenVINO"),
             suffix_of=_Lazy(".openvino.objects", "suffix_of"),
             to_object=_Lazy(".openvino.objects", "to_object"),
+            library="openvino",
             is_model=_Lazy(".openvino.objects", "is_model"),
             objects=(ObjectType("openvino", "Model", _Lazy(".openvino.objects", "store_model")),),
             objection_to_recurrence=_Lazy(".openvino.lowering.recurrent", "objection"),
@@ -311,6 +324,7 @@ FORMATS: dict[str, Format] = {
             check=_reader("mdf", "modeci-mdf"),
             suffix_of=_Lazy(".mdf.objects", "suffix_of"),
             to_object=_Lazy(".mdf.objects", "to_object"),
+            library="modeci_mdf",
             is_model=_Lazy(".mdf.objects", "is_model"),
             objects=(ObjectType("modeci_mdf.mdf", "Model", _Lazy(".mdf.objects", "store_model")),),
             direct={"onnx": _Lazy(".mdf.function_form", "prepared")},

@@ -96,6 +96,7 @@ def show(model: Path, hub: bool, svg: Path | None, format: str | None) -> int:
 @click.command()
 def formats() -> int:
     """List the formats and the runtimes that are installed."""
+    from rich.markup import escape
     from rich.table import Table
 
     from ...runtime.oracles import why_unavailable
@@ -106,9 +107,8 @@ def formats() -> int:
         table.add_column(heading)
     for entry in FORMATS.values():
         reason = why_unavailable(entry.runtime)
-        table.add_row(
-            entry.name, " ".join(entry.suffixes), f"{entry.runtime}{f' ({reason})' if reason else ''}", entry.about
-        )
+        runtime = f"{entry.runtime} ({reason})" if reason else entry.runtime
+        table.add_row(entry.name, " ".join(entry.suffixes), escape(runtime), entry.about)
     out.print(table)
     return 0
 

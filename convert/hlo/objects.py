@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...passes.errors import InvalidModel
+from ...passes.libraries import needed
 from ...runtime.oracles.xla_files import Kind, kind_of
 
 _SUFFIXES: Mapping[Kind, str] = {"mlir": ".mlir", "bytecode": ".mlirbc", "export": ".jax_export", "proto": ".hlo.pb"}
@@ -56,10 +57,8 @@ def lowered(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     Raises:
         InvalidModel: jax isn't installed.
     """
-    try:
+    with needed("jax", "tracing a Python function"):
         import jax
-    except ImportError:
-        raise InvalidModel("a Python function is traced by jax, which isn't installed (backedge[xla])") from None
     jitted: Any = function if hasattr(function, "lower") else jax.jit(function)
     return jitted.lower(*args)
 

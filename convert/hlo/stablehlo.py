@@ -7,7 +7,6 @@ shows in its first bytes, not in its name.
 from __future__ import annotations
 
 import base64
-import importlib.util
 import json
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from typing import Literal
 
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph
+from ...passes.libraries import require
 from ...runtime.oracles import xla_bridge
 from .read import from_text
 from .write import to_text
@@ -77,8 +77,7 @@ def to_stablehlo(text: str, kind: Literal["mlir", "mlirbc"] = "mlir", timeout: f
 
 
 def _ask(to: str, data: bytes, timeout: float) -> bytes:
-    if importlib.util.find_spec("jaxlib") is None:
-        raise InvalidModel("StableHLO is read and written by jaxlib, which isn't installed (pip install backedge[xla])")
+    require("jaxlib", "StableHLO")
     command = [sys.executable, "-P", "-m", xla_bridge.__name__, to]
     try:
         done = subprocess.run(command, input=data, capture_output=True, timeout=timeout)

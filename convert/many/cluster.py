@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...passes.errors import InvalidModel
+from ...passes.libraries import needed
 from .jobs import Job
 from .pool import Worker
 from .results import Row, failed, row
@@ -39,10 +40,8 @@ def on_cluster(
     Raises:
         InvalidModel: Dask isn't installed, or there is no scheduler.
     """
-    try:
+    with needed("distributed", "a cluster"):
         from distributed import Client, as_completed
-    except ImportError:
-        raise InvalidModel('a cluster needs Dask, which isn\'t installed: pip install "backedge[cluster]"') from None
     try:
         client = Client(scheduler, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ...passes.errors import InvalidModel
 from .bson_bytes import is_bson
 
 _JSON = re.compile(rb"(\xef\xbb\xbf)?\s*\{")
@@ -37,13 +36,7 @@ def store_model(model: Any, folder: Path) -> Path:
 
 
 def to_object(path: Path) -> Any:
-    """A file as a `modeci_mdf.mdf.Model`.
+    """A file as a `modeci_mdf.mdf.Model`."""
+    from modeci_mdf.utils import load_mdf
 
-    Raises:
-        InvalidModel: modeci-mdf isn't installed.
-    """
-    try:
-        from modeci_mdf.utils import load_mdf
-    except ImportError:
-        raise InvalidModel("a modeci_mdf model needs modeci-mdf, which isn't installed; convert to a file") from None
     return load_mdf(str(path))

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ...passes.errors import InvalidModel
-
 _MARKUP = re.compile(rb"(\xef\xbb\xbf)?\s*<(\?xml|net)\b")
 
 
@@ -32,14 +30,8 @@ def store_model(model: Any, folder: Path) -> Path:
 
 
 def to_object(path: Path) -> Any:
-    """A file as an `openvino.Model`, which doesn't need the file any more.
+    """A file as an `openvino.Model`, which doesn't need the file any more."""
+    import openvino
 
-    Raises:
-        InvalidModel: OpenVINO isn't installed.
-    """
-    try:
-        import openvino
-    except ImportError:
-        raise InvalidModel("an openvino.Model needs OpenVINO, which isn't installed; convert to a file") from None
     weights = path.with_suffix(".bin")
     return openvino.Core().read_model(path.read_bytes(), weights.read_bytes() if weights.is_file() else b"")

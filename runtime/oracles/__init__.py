@@ -11,13 +11,13 @@ A new runtime is a row of `ORACLES` and a module with `open_session(path, option
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...passes.errors import InvalidModel
+from ...passes.libraries import missing
 from .driver import drive
 from .outcome import Batch, Outcome, Stage, Values, one_line
 from .states import NEXT_STATE_SUFFIX, state_input_name, state_output_name
@@ -108,9 +108,7 @@ def why_unavailable(oracle: str) -> str:
     row = ORACLES.get(oracle)
     if row is None:
         raise InvalidModel(f"no runtime {oracle!r}; there are {', '.join(ORACLES)}")
-    if importlib.util.find_spec(row.package) is None:
-        return f"the Python package {row.package} isn't installed"
-    return ""
+    return missing(row.package)
 
 
 def why_unread(oracle: str, path: Path, timeout: float = 60.0) -> str:
