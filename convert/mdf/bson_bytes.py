@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-import bson
-from bson.errors import BSONError
-
 from ...passes.errors import InvalidModel, Unsupported
+from ...passes.libraries import needed
 from .model import Plain
 from .plain_values import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY, shown
 
@@ -42,9 +40,12 @@ def read(data: bytes) -> Plain:
 
     Raises:
         InvalidModel: it isn't BSON, is truncated, has a key twice in one object or a type that no model has, or is
-            deeper or larger than the limits.
+            deeper or larger than the limits; or pymongo isn't installed.
     """
     _scan(data)
+    with needed("pymongo", "BSON"):
+        import bson
+        from bson.errors import BSONError
     try:
         return bson.decode(data)
     except (BSONError, ValueError) as error:
@@ -119,8 +120,12 @@ def write(tree: dict[str, Plain]) -> bytes:
     """The BSON document of a tree.
 
     Raises:
+        InvalidModel: pymongo isn't installed.
         Unsupported: a number beyond 64 bits signed, a key that BSON doesn't have, or more than its 2 GiB.
     """
+    with needed("pymongo", "BSON"):
+        import bson
+        from bson.errors import BSONError
     try:
         data = bson.encode(tree)
     except OverflowError:
