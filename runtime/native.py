@@ -189,9 +189,12 @@ def _is_on_hand(name: str) -> bool:
 def _compiled(name: str) -> Code | None:
     from .compiled.cache import compiled
     from .compiled.call import writable
+    from .compiled.tensors import Decline
 
     try:
         code = compiled(_function(name)).call
+    except Decline:  # there is no Numba
+        return None
     except Exception as error:  # a fault in making machine code must not cost an answer that NumPy has
         log.warning("%s is left to NumPy: %s: %s", name, type(error).__name__, error)
         return None

@@ -1,6 +1,6 @@
 """Whole loops, and whole graphs, as one function of machine code: tier 2 of the executor.
 
-    run = compile_loop(node)          # None: some operator or type in the nest has no compiled form
+    run = compile_loop(node)          # None: some operator or type in the nest has no compiled form, or no Numba
     outputs = run(inputs)             # None: not for these inputs; the NumPy tier has to answer
 
 The first call with a new kind of inputs (element types, ranks, which sizes are 1) writes a function for
@@ -19,7 +19,7 @@ import numpy as np
 from ...passes.errors import BackedgeError
 from ...passes.graph import Graph, Node, Value
 from ...passes.loop import is_loop
-from .cache import compiled, on_hand
+from .cache import can_compile, compiled, on_hand
 from .call import AT_RUN_TIME, Ready
 from .function import Argument, Array, Function, describe, fixed_operands, generate, generate_graph
 from .operators import graphs_in, refusal, type_refusal
@@ -43,7 +43,7 @@ def compile_loop(node: Node) -> CompiledLoop | WidenedLoop | None:
 
     Cheap: nothing is compiled and Numba isn't imported before the first call.
     """
-    if not is_loop(node):
+    if not is_loop(node) or not can_compile():
         return None
     why = type_refusal(graphs_in(node))
     if why is not None:
@@ -71,6 +71,8 @@ def _of_code(node: Node) -> CompiledLoop | None:
 
 def compile_graph(graph: Graph) -> CompiledCode | None:
     """A compiled form of a whole hub graph whose sizes are known (`passes.structure.fixed_shapes`), or None."""
+    if not can_compile():
+        return None
     from .legal import legal_graph
 
     made = legal_graph(graph)

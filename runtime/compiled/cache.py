@@ -22,8 +22,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ...passes.libraries import is_installed
 from . import stored
 from .function import Argument, Function
+from .tensors import Decline
 
 VARIABLE = "BACKEDGE_CACHE"
 """The environment variable that names another folder; empty: nothing is kept."""
@@ -59,15 +61,27 @@ def folder() -> Path | None:
     return None
 
 
+def can_compile() -> bool:
+    """Whether Numba is installed, without which everything is interpreted."""
+    return is_installed("numba")
+
+
 def on_hand(function: Function) -> bool:
     """Whether the function's machine code is loaded already, or on disk."""
-    _, key = _identity(function)
+    try:
+        _, key = _identity(function)
+    except Decline:
+        return False
     place = folder()
     return key in _loaded or (place is not None and stored.is_kept(place, key))
 
 
 def compiled(function: Function) -> Compiled:
-    """The function's machine code: from this process, from disk, or made now."""
+    """The function's machine code: from this process, from disk, or made now.
+
+    Raises:
+        Decline: Numba isn't installed, or can't be imported: it refuses a NumPy that is newer than itself.
+    """
     source, key = _identity(function)
     with _LOCK:  # threads that come to the same loop wait for one of them
         if key not in _loaded:
@@ -76,9 +90,16 @@ def compiled(function: Function) -> Compiled:
 
 
 def _identity(function: Function) -> tuple[str, str]:
-    """The whole source, and the hash of everything the machine code depends on."""
-    import llvmlite.binding
-    import numba
+    """The whole source, and the hash of everything the machine code depends on.
+
+    Raises:
+        Decline: see `compiled`.
+    """
+    try:
+        import llvmlite.binding
+        import numba
+    except ImportError as error:
+        raise Decline(f"Numba can't be imported: {error}") from None
 
     imports, called = ["import math", "import numpy as np"], set(re.findall(r"\b([a-z]\w*)\(", function.source))
     for module in _HELPERS:
