@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import onnx
-import onnx_ir
 
 from ...passes.errors import InvalidModel
+from ...passes.libraries import needed
+
+if TYPE_CHECKING:
+    import onnx_ir
 
 _FIELDS = b"\x08\x12\x1a\x3a"  # the tags of ir_version, producer_name, producer_version and graph
 _TEXT = re.compile(rb"\s*<\s*ir_version\s*:")
@@ -27,10 +30,12 @@ def store_proto(model: onnx.ModelProto, folder: Path) -> Path:
     """A ModelProto as a file.
 
     Raises:
-        InvalidModel: it has external data: the folder of these isn't known.
+        InvalidModel: it has more than 2 GiB, and onnx-ir, which writes such models, isn't installed.
     """
     path = folder / "model.onnx"
     if model.ByteSize() >= _LARGEST:
+        with needed("onnx_ir", "a ModelProto of more than 2 GiB"):
+            import onnx_ir
         return store_ir(onnx_ir.from_proto(model), folder)
     path.write_bytes(model.SerializeToString())
     return path
@@ -38,6 +43,8 @@ def store_proto(model: onnx.ModelProto, folder: Path) -> Path:
 
 def store_ir(model: onnx_ir.Model, folder: Path) -> Path:
     """An onnx_ir model as a file; its large constants beside it."""
+    import onnx_ir
+
     path = folder / "model.onnx"
     onnx_ir.save(model, path, external_data="model.onnx.data")
     return path
