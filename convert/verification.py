@@ -84,10 +84,13 @@ def _runtimes(
 ) -> list[Runnable]:
     """The file's own runtime; the format's second one where that can't load the file.
 
-    `notes` takes up what a runtime had to be told of the file to read it.
+    `notes` takes up what a runtime had to be told of the file to read it, and which one there isn't.
     """
     found = format_of(path, format)
-    if why_unavailable(found.runtime):
+    absence = why_unavailable(found.runtime)
+    if absence:
+        note = f"{found.runtime} was not asked, because {absence}"
+        notes += [note] if note not in notes else []
         return []
     if path.suffix in found.unread:
         path = folder / f"{path.stem}{found.suffixes[0]}"
