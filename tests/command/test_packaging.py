@@ -103,3 +103,13 @@ def test_documents_name_files() -> None:
     """Where they did not, the test above would hold nothing."""
     found = {path.name for path in DOCUMENTS if _NAMED.search(path.read_text()) and _LINKED.search(path.read_text())}
     assert found >= {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "command.md", "concepts.md", "formats.md"}
+
+
+def test_the_document_on_fewer_libraries_names_all_dependencies() -> None:
+    """What its command installs, and what its table says can be left out."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = (ROOT / "docs" / "concepts.md").read_text().partition("## Fewer libraries")[2].partition("\n## ")[0]
+    (installed,) = re.findall(r"^    pip install ([a-z].*)$", text, re.M)
+    left_out = re.findall(r"^\| `(\w+)` \|", text, re.M)
+    wanted = [re.split(r"[<>=]", one)[0] for one in project["dependencies"]]
+    assert sorted([*installed.split(), *left_out]) == sorted(wanted)
