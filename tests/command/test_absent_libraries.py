@@ -97,6 +97,7 @@ for source, to in (({str(SAMPLES / "leaky_accumulators.json")!r}, "l.onnx"),
         ("openvino", NO_OPENVINO, SAMPLES / "lstm_tensor_iterator.xml", ["t.onnx"]),
         ("onnxruntime", NO_ONNXRUNTIME, BALL, ["b.onnx", "--opset", "9"]),
     ],
+    ids=["openvino", "onnxruntime"],
 )
 def test_without_a_runtime(package: str, reason: str, source: Path, target: list[str], tmp_path: Path) -> None:
     """It is converted and unconfirmed; running there is refused."""
