@@ -15,8 +15,8 @@ from backedge.runtime.oracles.xla_session import limit_instructions
 
 _ONE_IN: dict[int, str] = {
     0: (
-        "compiled/test_catalogue hlo/test_lower_sweep hlo/test_random_modules openvino_ir/test_corpus "
-        "openvino_raising/test_mutations openvino_raising/test_onnx opset/test_corpus"
+        "compiled/test_catalogue hlo/test_lower_sweep hlo/test_random_modules journeys/test_journeys "
+        "openvino_ir/test_corpus openvino_raising/test_mutations openvino_raising/test_onnx opset/test_corpus"
     ),
     2: (
         "compiled/test_growing compiled/test_whole_graph decompose/test_argmax hlo/test_hostile hlo/test_lower_loops "

@@ -13,11 +13,11 @@ from onnxscript import FLOAT, INT64, optimizer, script
 from onnxscript import opset18 as op
 
 TESTS = """
-import pytest
+def test_decay(assert_equivalent):
+    assert_equivalent("reference/decay.onnx", "exported/decay.onnx")
 
-@pytest.mark.parametrize("name", ["decay", "swish"])
-def test_the_export(name, assert_equivalent):
-    assert_equivalent(f"reference/{name}.onnx", f"exported/{name}.onnx")
+def test_swish(assert_equivalent):
+    assert_equivalent("reference/swish.onnx", "exported/swish.onnx")
 """
 
 

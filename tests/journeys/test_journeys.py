@@ -62,7 +62,6 @@ JOURNEYS = {
 """Script -> what is installed, the last line that it prints."""
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("name", JOURNEYS)
 def test_a_user_gets_there(name: str, environment: Environment) -> None:
     packages, last = JOURNEYS[name]
