@@ -125,7 +125,7 @@ def _text(
         text += f", in float64 {number(exact)}"
     if agreeing:
         text += f"; {' and '.join(agreeing)} agree{'s' if len(agreeing) == 1 else ''} with the executor"
-    alone = [name for name in others if name not in agreeing]
+    alone = [name for name in others if name not in agreeing and others[name] is not None]
     if alone:
         text += f"; {' and '.join(f'{name} has {number(others[name])}' for name in alone)}"
     return text

@@ -186,10 +186,21 @@ class _Search:
         found: list[_Found | None] = []
         for point, output in zip(chosen, graph.outputs, strict=True):
             stacking = Stacking() if point.loops else None
-            one, other = (answer.get(output.name) for answer in answers)
+            one, other = _shared([answer.get(output.name) for answer in answers], len(point.loops))
             difference = measure_values(one, other, output=output.name, stacking=stacking).difference
             found.append(None if difference is None else _Found(point, difference, graph))
         return found
+
+
+def _shared(values: Sequence[Any], loops: int) -> Sequence[Any]:
+    """Values of the passes that both ran: where one ran more of them, something in an earlier one made it do so."""
+    if not loops or any(one is None for one in values):
+        return values
+    found = [np.asarray(one) for one in values]
+    if any(one.ndim < loops for one in found):
+        return values
+    both = tuple(slice(min(sizes)) for sizes in zip(*(one.shape[:loops] for one in found), strict=True))
+    return [one[both] for one in found]
 
 
 def _carried(point: Point) -> dict[Value, Value]:

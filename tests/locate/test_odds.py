@@ -95,6 +95,21 @@ def test_nested_bodies(tmp_path: Path) -> None:
     assert str(found.place) == "/y@0/a2"
 
 
+STOPPING = """(float[2] x) => (float[2] y) {
+    most = Constant <value_int = 9> ()  yes = Constant <value = bool {1}> ()
+    y = Loop (most, yes, x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2) {
+        half = Constant <value_float = 0.5> ()  low = Constant <value_float = 0.1> ()
+        s = Abs (a)  a2 = Mul (s, half)  largest = ReduceMax <keepdims = 0> (a2)  c2 = Greater (largest, low) }> }"""
+
+
+def test_another_number_of_passes(tmp_path: Path) -> None:
+    """1 is halved in passes 0 to 3; with 0 for the 0.25 of pass 2 that pass is the last."""
+    graph = graph_of(tmp_path, STOPPING)
+    found = at_odds(graph, {"x": np.ones(2, np.float32)}, "Abs", lambda value: np.where(value < 0.3, value * 0, value))
+    assert str(found.place) == "/y@2/s"
+    assert (found.difference.expected, found.difference.actual) == (0.25, 0)
+
+
 REAL = """(float[2, 3] x, float[3] k) => (float[3] y, float[4, 3] all) {{
     m = Constant <value_int = 4> ()  q = Neg (k)
     y, all = Loop (m, , q) <body = b (int64 i, bool c, float[3] a) => (bool c2, float[3] a2, float[3] e) {{
