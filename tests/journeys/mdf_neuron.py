@@ -12,8 +12,8 @@ from modeci_mdf.utils import load_mdf
 cell = Node(id="cell")
 cell.parameters.append(Parameter(id="drive", value=0.5))
 cell.parameters.append(Parameter(id="n", default_initial_value=0, value="n + 1"))
-cell.parameters.append(Parameter(id="v", default_initial_value=-1.0, value="v + 0.1 * (v - v ** 3 / 3 - w + drive)"))
-cell.parameters.append(Parameter(id="w", default_initial_value=0.0, value="w + 0.008 * (v + 0.7 - 0.8 * w)"))
+cell.parameters.append(Parameter(id="v", default_initial_value=-1.0, value="v + 0.25 * (v - v ** 3 / 3 - w + drive)"))
+cell.parameters.append(Parameter(id="w", default_initial_value=0.0, value="w + 0.02 * (v + 0.7 - 0.8 * w)"))
 cell.output_ports.append(OutputPort(id="voltage", value="v"))
 cell.output_ports.append(OutputPort(id="passes", value="n"))
 fired = Condition(type="Threshold", dependency="cell", parameter="v", threshold=1.5, comparator=">=")
@@ -28,8 +28,8 @@ assert {report.verdict, back.verdict} <= {"proved", "equal"}
 
 v, w, n = -1.0, 0.0, 0
 while v < 1.5:
-    v = v + 0.1 * (v - v**3 / 3 - w + 0.5)
-    w = w + 0.008 * (v + 0.7 - 0.8 * w)
+    v = v + 0.25 * (v - v**3 / 3 - w + 0.5)
+    w = w + 0.02 * (v + 0.7 - 0.8 * w)
     n = n + 1
 voltage, passes, recovery = onnxruntime.InferenceSession("neuron.onnx").run(None, {})
 assert passes == n and abs(voltage - v) < 1e-9 and abs(recovery - w) < 1e-9
