@@ -14,6 +14,7 @@ from .pool import Worker
 from .results import Row, failed, row
 
 _RETRIES = 5  # so many machines may be lost while they do one job
+_PATIENCE = 10  # seconds for a scheduler to answer
 _local = threading.local()
 
 
@@ -43,7 +44,7 @@ def on_cluster(
     with needed("distributed", "a cluster"):
         from distributed import Client, as_completed
     try:
-        client = Client(scheduler, timeout=10, set_as_default=False)
+        client = Client(scheduler, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InvalidModel(f"{scheduler}: no Dask scheduler answers ({str(error) or type(error).__name__})") from None
     with client:

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE
@@ -23,60 +23,9 @@ import onnx
 import pytest
 from onnx.parser import parse_model
 
+from .starting import Start
+
 COMMAND = [sys.executable, "-m", "backedge.convert.cli"]
-
-
-@dataclass(frozen=True)
-class Ended:
-    code: int
-    out: str
-    lines: list[str]
-
-    @property
-    def message(self) -> str:
-        """The one line on stderr; where the target can't express a model, its reasons and hints follow."""
-        said, *more = self.lines
-        assert said.startswith("backedge: "), self.lines
-        assert all(self.code == 3 and line.startswith(("  ", "hint: ")) for line in more), self.lines
-        return said
-
-
-_SERVER = """
-import json, os, sys
-import backedge.convert.cli
-
-for line in sys.stdin:
-    wanted = json.loads(line)
-    child = os.fork()
-    if not child:
-        os.chdir(wanted["folder"])
-        for number, name in ((0, os.devnull), (1, wanted["out"]), (2, wanted["err"])):
-            os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
-        exec(wanted["setup"], {})
-        backedge.convert.cli.main(wanted["arguments"])
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
-Start = Callable[..., Ended]
-
-
-@pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Starts the command in a folder; `setup` is run in its process before."""
-    told = tmp_path_factory.mktemp("told")
-    with subprocess.Popen([sys.executable, "-c", _SERVER], stdin=PIPE, stdout=PIPE, text=True) as server:
-
-        def one(folder: Path, *arguments: object, setup: str = "") -> Ended:
-            assert server.stdin is not None and server.stdout is not None
-            out, err = told / "out", told / "err"
-            given = {"folder": str(folder), "arguments": list(map(str, arguments)), "setup": setup}
-            server.stdin.write(json.dumps({**given, "out": str(out), "err": str(err)}) + "\n")
-            server.stdin.flush()
-            code = int(server.stdout.readline())
-            assert "Traceback" not in out.read_text() + err.read_text()
-            return Ended(code, out.read_text(), err.read_text().splitlines())
-
-        yield one
 
 
 def model(

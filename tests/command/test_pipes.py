@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import onnx
 import onnxruntime
 import pytest
 
+from .starting import Start
 from .test_command import run, save
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -27,24 +26,19 @@ g (float[n, 3] x, int64 m, bool[2] flags, float[k] z) => (float[n, 3] y, float[k
     z2 = Neg (z)  f = Not (flags) }"""
 
 
-def piped(*arguments: object, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "backedge", *map(str, arguments)]
-    return subprocess.run(command, input=given, capture_output=True, timeout=300)
-
-
-def test_from_standard_input_to_standard_output() -> None:
+def test_from_standard_input_to_standard_output(start: Start, tmp_path: Path) -> None:
     """The model alone goes to standard output, what people read to standard error."""
-    done = piped("convert", "-", "-", "--to", "onnx@13", given=LCG.read_bytes())
-    assert done.returncode == 0, done.stderr
-    model = onnx.load_from_string(done.stdout)
+    done = start(tmp_path, "convert", "-", "-", "--to", "onnx@13", given=LCG.read_bytes())
+    assert done.code == 0, done.err
+    model = onnx.load_from_string(done.out)
     assert model.opset_import[0].version == 13
     feed = {one.name: np.array(3, np.int64) for one in model.graph.input}
     for a, b in zip(
-        onnxruntime.InferenceSession(done.stdout).run(None, feed), backedge.run(LCG, feed).values(), strict=True
+        onnxruntime.InferenceSession(done.out).run(None, feed), backedge.run(LCG, feed).values(), strict=True
     ):
         np.testing.assert_array_equal(a, b)
-    assert done.stderr.startswith(b"<stdin> (onnx, 6 nodes) -> <stdout> (onnx opset 13, 6 nodes)\nproved   A <stdin>")
-    assert piped("verify", LCG, "-", given=done.stdout).returncode == 0
+    assert done.err.startswith(b"<stdin> (onnx, 6 nodes) -> <stdout> (onnx opset 13, 6 nodes)\nproved   A <stdin>")
+    assert start(tmp_path, "verify", LCG, "-", given=done.out).code == 0
 
 
 @pytest.mark.parametrize(
@@ -60,35 +54,36 @@ def test_from_standard_input_to_standard_output() -> None:
         (("verify", LCG, LCG, *("--from", "onnx") * 3), b"", "--from is given more often"),
     ],
 )
-def test_what_cannot_be_piped(arguments: tuple[Any, ...], given: bytes, said: str) -> None:
-    done = piped(*arguments, given=given)
-    lines = done.stderr.decode().splitlines()
-    assert done.returncode == 2 and len(lines) == 1 and said in lines[0]
-    assert done.stdout == b"" or json.loads(done.stdout)["verdict"] is None
+def test_what_cannot_be_piped(
+    arguments: tuple[Any, ...], given: bytes, said: str, start: Start, tmp_path: Path
+) -> None:
+    done = start(tmp_path, *arguments, given=given)
+    assert done.code == 2 and len(done.lines) == 1 and said in done.lines[0]
+    assert done.out == b"" or json.loads(done.out)["verdict"] is None
 
 
-def test_what_else_reads_and_writes_pipes(tmp_path: Path) -> None:
+def test_what_else_reads_and_writes_pipes(start: Start, tmp_path: Path) -> None:
     data = LCG.read_bytes()
-    assert piped("show", "-", given=data).stdout.startswith(b"graph lcg(seed: int64[], count: int64[])")
-    assert piped("show", "-", "--svg", "-", given=data).stdout.startswith(b"<svg")
-    made = piped("run", "-", "--output", "-", given=data)
-    outputs = np.load(BytesIO(made.stdout))
-    assert outputs.files and b"outputs (executor)" in made.stderr
+    assert start(tmp_path, "show", "-", given=data).out.startswith(b"graph lcg(seed: int64[], count: int64[])")
+    assert start(tmp_path, "show", "-", "--svg", "-", given=data).out.startswith(b"<svg")
+    made = start(tmp_path, "run", "-", "--output", "-", given=data)
+    outputs = np.load(BytesIO(made.out))
+    assert outputs.files and b"outputs (executor)" in made.err
     shutil.copy(LCG, tmp_path / "named.txt")
-    assert piped("show", tmp_path / "named.txt", "--from", "onnx").returncode == 0
-    assert piped("verify", tmp_path / "named.txt", LCG, "--from", "onnx").returncode == 0
-    assert piped("diff", LCG, "-", given=data).stdout.startswith(b"A " + str(LCG).encode() + b"\nB <stdin>\n")
+    assert start(tmp_path, "show", "named.txt", "--from", "onnx").code == 0
+    assert start(tmp_path, "verify", "named.txt", LCG, "--from", "onnx", "--trials", 3).code == 0
+    assert start(tmp_path, "diff", LCG, "-", given=data).out.startswith(b"A " + str(LCG).encode() + b"\nB <stdin>\n")
 
 
-def test_quiet_and_verbose(tmp_path: Path) -> None:
-    done = piped("convert", LCG, tmp_path / "a.onnx", "--opset", 13, "--quiet")
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    done = piped("convert", LCG, tmp_path / "a.onnx", "--opset", 13, "--verbose", "--no-proof", "--verify", 3)
-    stages = done.stderr.decode()
+def test_quiet_and_verbose(start: Start, tmp_path: Path) -> None:
+    done = start(tmp_path, "convert", LCG, "a.onnx", "--opset", 13, "--quiet", "--verify", 3)
+    assert (done.code, done.out, done.err) == (0, b"", b"")
+    done = start(tmp_path, "convert", LCG, "a.onnx", "--opset", 13, "--verbose", "--no-proof", "--verify", 3)
+    stages = done.err.decode()
     for stage in ("reading lcg.onnx", "converting to onnx", "writing a.onnx", "designing inputs", "trial 1 of "):
         assert f" s  {stage}" in stages
-    done = piped("verify", LCG, SAMPLES / "newton_sqrt.onnx", "-q")
-    assert done.returncode in (1, 4) and done.stdout == b""
+    done = start(tmp_path, "verify", LCG, SAMPLES / "newton_sqrt.onnx", "-q")
+    assert done.code in (1, 4) and done.out == b""
 
 
 def test_the_source_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
