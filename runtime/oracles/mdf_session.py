@@ -38,6 +38,15 @@ from .outcome import Batch, Values
 from .session import Options, Path, match_feeds
 
 _ELSEWHERE = ("actr.", "ddm.")  # tables of functions that look up what they call by its name
+_OPERATORS = "skl2onnx.algebra.onnx_ops"  # imported by the engine in the first run of an operator of ONNX: seconds
+
+
+def prepare(path: Path, options: Options) -> None:
+    """Import what a session for such a file needs."""
+    with _quiet():
+        importlib.import_module("modeci_mdf.execution_engine")
+        if b"onnx::" in path.read_bytes():
+            importlib.import_module(_OPERATORS)
 
 
 def open_session(path: Path, options: Options) -> MdfSession:
@@ -71,8 +80,8 @@ class MdfSession:
             model: Any = Model.from_file(str(path))
             self._build = lambda: EvaluableGraph(model.graphs[0])
             self._built: Any = self._build()
-            if called:  # or the first run takes seconds
-                importlib.import_module("skl2onnx.algebra.onnx_ops")
+            if called:
+                importlib.import_module(_OPERATORS)
         self._fault = faults(graph, self._interface)
         self.coarse = called and any(of in (None, DType.FLOAT64) for of in self._types.values())
 
