@@ -7,6 +7,15 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+_COMMON = [
+    "backedge.convert.verification",
+    "backedge.convert.hlo.lowering",
+    "backedge.convert.openvino.lowering",
+    "backedge.runtime.oracles.onnxruntime_session",
+    "backedge.runtime.oracles.openvino_session",
+]
+"""What most of these functions import: one process does, and each worker is a fork of it, where the system has that."""
+
 
 def _serve(connection: Connection, answer: Callable[..., Any]) -> None:
     while True:
@@ -28,7 +37,10 @@ class Worker:
         self._connection: Any = None
 
     def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
+        has_forks = "forkserver" in multiprocessing.get_all_start_methods()
+        context: Any = multiprocessing.get_context("forkserver" if has_forks else "spawn")
+        if has_forks:
+            context.set_forkserver_preload(_COMMON)
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, self._answer), daemon=True)
         self._process.start()
