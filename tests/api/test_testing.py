@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import backedge
@@ -11,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from backedge.testing import assert_equivalent as check
+from command.starting import starting
 from onnx import numpy_helper
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -48,9 +47,8 @@ def test_the_message_shows_the_first_difference() -> None:
 
 def test_unconfirmed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no runtime can be asked nothing differs, and nothing is confirmed."""
-    from backedge.convert import verification
-
-    monkeypatch.setattr(verification, "why_unavailable", lambda name: "not installed")
+    monkeypatch.setattr("backedge.convert.verification.why_unavailable", lambda name: "not installed")
+    monkeypatch.setattr("backedge.convert.exploration._MOST_SAMPLED", 64)
     with pytest.raises(AssertionError, match="unconfirmed"):
         check(BALL, BALL, trials=4)
     assert check(BALL, BALL, trials=4, confirmed=False).verdict == "unconfirmed"
@@ -79,7 +77,9 @@ def test_the_fixture_in_other_tests(tmp_path: Path) -> None:
     text = TESTS.format(ball=str(BALL), other=str(tmp_path / "other.onnx"), asked=7)
     text = text.replace("Path(", "str(").replace("inputs=None", "proof=False")
     (tmp_path / "test_them.py").write_text(text)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "--backedge-trials", "7", "test_them.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    assert "the models aren't equivalent" in done.stdout and "backedge/testing.py" not in done.stdout
+    command = ["-q", "-p", "no:xdist", "--backedge-trials", "7", "test_them.py"]
+    with starting() as start:
+        done = start(tmp_path, setup=f"import sys, pytest; sys.exit(pytest.main({command}))")
+    out = done.out.decode()
+    assert "1 failed, 1 passed" in out, out + done.err.decode()
+    assert "the models aren't equivalent" in out and "backedge/testing.py" not in out

@@ -1,4 +1,4 @@
-"""The command in processes of their own, each forked from one that has imported it."""
+"""The command in processes of their own, each forked from one that has imported it and whose runtimes it shares."""
 
 from __future__ import annotations
 
@@ -43,8 +43,12 @@ class Start(Protocol):
 
 _SERVER = """
 import json, os, sys, threading
+from pathlib import Path
 import backedge.convert.cli
 import backedge.convert.conversion, backedge.convert.running, backedge.convert.verification
+
+files = Path("m.onnx"), Path("m.xml")
+backedge.convert.verification.start_runtimes(files, (None, None))
 
 def read(end, into):
     with open(end, "rb") as stream:
