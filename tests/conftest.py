@@ -27,7 +27,7 @@ _ONE_IN: dict[int, str] = {
         "recurrent/test_lengths"
     ),
     3: (
-        "command/test_memory compiled/test_halves "
+        "compiled/test_halves "
         "hlo/test_lower_nn hlo/test_lower_operators hlo/test_raise_batch_norm hlo/test_raise_complex "
         "hlo/test_raise_convolution hlo/test_raise_indexing hlo/test_raise_linalg hlo/test_raise_windows "
         "hlo/test_text_xla mdf/test_function_form mdf/test_function_form_engine mdf/test_function_form_hostile "
@@ -83,9 +83,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not _is_sampled(config):
         return
     seen: Counter[str] = Counter()
+    shares = {_HERE / name: (name, share) for name, share in SHARES.items()}
     for item in items:
-        name = item.path.relative_to(_HERE).as_posix() if item.path.is_relative_to(_HERE) else ""
-        share = SHARES.get(name)
+        name, share = shares.get(item.path, ("", None))
         if share is None or any(item.get_closest_marker(other) for other in ("corpus", "bench")):
             continue
         if not share or seen[name] % share:

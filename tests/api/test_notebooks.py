@@ -15,6 +15,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+QUICK = ("jax", "openvino")  # the others take twice as long
 NEEDS = {"jax": ("jax", "jax"), "mdf": ("modeci_mdf", "modeci-mdf")}  # notebook -> module, what it is installed as
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=[path.stem for path in NOTEBOOKS])
@@ -42,7 +43,10 @@ def test_there_is_one_for_each_kind_of_user() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["equivalence", "jax", "mdf", "openvino", "opset_downgrade"]
 
 
-@each
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(one, marks=() if one.stem in QUICK else pytest.mark.full, id=one.stem) for one in NOTEBOOKS],
+)
 def test_runs(path: Path, tmp_path: Path) -> None:
     module, name = NEEDS.get(path.stem, ("backedge", "backedge"))
     if importlib.util.find_spec(module) is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import re
 import signal
@@ -20,7 +21,7 @@ from backedge.passes.errors import InvalidModel
 from .models import LOOP, folder_of_models, save
 from .test_many import rows_of, run
 
-pytest.importorskip("distributed", reason="Dask isn't installed")
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="Dask isn't installed")
 
 
 @contextlib.contextmanager

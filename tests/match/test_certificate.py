@@ -217,7 +217,9 @@ def test_passes_without_end(tmp_path: Path) -> None:
         check(path, a, b)
 
 
-@pytest.mark.parametrize("name", ["greedy_nms", "newton_sqrt", "rnn_scan_both"])
+@pytest.mark.parametrize(
+    "name", ["greedy_nms", *(pytest.param(one, marks=pytest.mark.full) for one in ("newton_sqrt", "rnn_scan_both"))]
+)
 def test_samples(name: str) -> None:
     count = certificates.judged((name, SAMPLES / f"{name}.onnx"), ["13", "ir"], 6)
     assert count["accepted"] >= 1 and not count["not accepted"] and not count["false"] and not count["failed"]

@@ -343,8 +343,11 @@ def parts(slot: Sliced, sequence: np.ndarray) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("trip", [False, True], ids=["all", "some"])
-@pytest.mark.parametrize("length", [6, 7, "T"])
+@pytest.mark.parametrize(
+    ("length", "trip"),
+    [(length, trip) for length in (6, 7) for trip in (False, True)]
+    + [("T", False), pytest.param("T", True, marks=pytest.mark.full)],
+)
 def test_sliced(openvino: Runner, length: int | str, trip: bool) -> None:
     """Every range, a loop each. Output number k belongs to RANGES[k]."""
     m = Model()
