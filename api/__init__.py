@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from backedge import testing
     from backedge.convert.conversion import convert
     from backedge.convert.conversion_report import ConversionReport
+    from backedge.convert.diff import diff
     from backedge.convert.files import load, save
     from backedge.convert.running import run
     from backedge.convert.verification import verify
@@ -43,6 +44,7 @@ _MODULES = {
     "InvalidModel": ".passes.errors",
     "Report": ".runtime.compare.record",
     "Unsupported": ".passes.errors",
+    "diff": ".convert.diff",
     "from_jax": ".graphs",
     "load": ".convert.files",
     "loop": ".runtime.loop_function",
@@ -84,6 +86,7 @@ __all__ = [
     "Unsupported",
     "__version__",
     "convert",
+    "diff",
     "from_jax",
     "load",
     "loop",

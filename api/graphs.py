@@ -10,7 +10,7 @@ from typing import Any, TextIO
 from backedge.convert.files import load, to_hub
 from backedge.convert.format import format_of_dialect
 from backedge.convert.objects import Source, stored
-from backedge.convert.requested_passes import to_dialect_after
+from backedge.convert.requested_passes import rewritten, to_dialect_after
 from backedge.convert.user_passes import UserPass, user_pass
 from backedge.passes.graph import Graph
 from backedge.passes.patterns import pattern_rule
@@ -58,10 +58,7 @@ def rewrite(source: Source, *rules: UserPass | Pair, format: str | None = None) 
     graph = load(source, format)
     steps = [user_pass(pattern_rule(*rule) if isinstance(rule, tuple) else rule) for rule in rules]
     if graph.dialect == "hub":
-        graph = graph.copy()
-        for step in steps:
-            graph = step(graph).graph
-        return graph
+        return rewritten(steps, graph)
     return to_dialect_after(steps, graph, format_of_dialect(graph.dialect))
 
 

@@ -40,8 +40,34 @@ def to_dialect_after(
     if not passes:
         return to_dialect(graph, target, opset, given=given)
     hub = to_hub(graph)
-    if hub is graph:
-        hub = hub.copy()  # a hub graph is the caller's own
+    hub, modified = _passed(passes, hub, own=hub is graph)
+    if modified:
+        made = _lowered(graph, hub, target, opset)
+    else:
+        made = to_dialect(graph, target, opset, given=given)
+        made = made.copy() if made is graph else made
+    _note(made, passes)
+    return made
+
+
+def rewritten(passes: Sequence[ReportingPass], graph: Graph) -> Graph:
+    """A graph of the hub after some passes; the old one stays as it was. `meta["notes"]` holds what they said.
+
+    Raises:
+        InvalidModel: a pass can't be applied.
+    """
+    made, _ = _passed(passes, graph, own=True)
+    _note(made, passes)
+    return made
+
+
+def _passed(passes: Sequence[ReportingPass], hub: Graph, *, own: bool) -> tuple[Graph, bool]:
+    """A hub graph after some passes, and whether they changed anything.
+
+    Args:
+        own: the graph is the caller's own, and stays as it was.
+    """
+    hub = hub.copy() if own else hub
     if any(isinstance(value.type, SequenceType) for inner in hub.graphs() for value in inner.values()):
         SequencesToStacks()(hub)  # scripted models gather their outputs in one
     modified, defaults = False, take_off_defaults(hub)
@@ -53,13 +79,11 @@ def to_dialect_after(
             infer(hub)
             modified = True
     put_on_defaults(hub, defaults)
-    if modified:
-        made = _lowered(graph, hub, target, opset)
-    else:
-        made = to_dialect(graph, target, opset, given=given)
-        made = made.copy() if made is graph else made
+    return hub, modified
+
+
+def _note(made: Graph, passes: Sequence[ReportingPass]) -> None:
     made.meta[NOTES] = [*made.meta.get(NOTES, ()), *(note for step in passes for note in step.notes)]
-    return made
 
 
 def _lowered(graph: Graph, hub: Graph, target: Format, opset: Opset) -> Graph:

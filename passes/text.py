@@ -53,19 +53,25 @@ class _Names:
         return self.given[value]
 
 
+def _typed(value: Value, names: _Names) -> str:
+    """A value's name, and its type where that is known."""
+    return names(value) if value.type is None else f"{names(value)}: {value.type}"
+
+
 def _node(node: Node, names: _Names) -> str:
     domain = f"{node.domain}." if node.domain else ""
     version = f"-{node.version}" if node.version else ""
     arguments = ", ".join(names(value) for value in node.formal_inputs)
     captured = f" capturing ({', '.join(names(value) for value in node.captures)})" if node.captured else ""
-    attributes = "".join(f", {name}={_attribute(value)}" for name, value in node.attributes.items() if name != "slots")
-    results = ", ".join(f"{names(value)}: {value.type}" for value in node.outputs)
-    return f"{results} = {domain}{node.op_type}{version}({arguments}{attributes}){captured}"
+    attributes = [f"{name}={_attribute(value)}" for name, value in node.attributes.items() if name != "slots"]
+    results = ", ".join(_typed(value, names) for value in node.outputs)
+    listed = ", ".join([*([arguments] if arguments else []), *attributes])
+    return f"{results} = {domain}{node.op_type}{version}({listed}){captured}"
 
 
 def _loop(node: Node, names: _Names, indent: str) -> Iterator[str]:
     loop = Loop(node)
-    results = ", ".join(f"{names(value)}: {value.type}" for value in node.outputs)
+    results = ", ".join(_typed(value, names) for value in node.outputs)
     head = f"{indent}{results} = " if results else indent
     yield f"{head}Loop(trip={names(loop.trip)}, condition={names(loop.initial_condition)}) {{"
     for entry in loop.entries:
@@ -102,7 +108,7 @@ def _body(graph: Graph, names: _Names, indent: str) -> Iterator[str]:
             continue
         yield indent + _node(node, names) + (" {" if node.regions else "")
         for name, region in node.regions.items():
-            inputs = ", ".join(f"{names(value)}: {value.type}" for value in region.inputs)
+            inputs = ", ".join(_typed(value, names) for value in region.inputs)
             yield f"{indent}  {name}({inputs}) {{"
             yield from _body(region, names, indent + "    ")
             yield f"{indent}  }} -> ({', '.join(names(value) for value in region.outputs)})"
@@ -113,7 +119,7 @@ def _body(graph: Graph, names: _Names, indent: str) -> Iterator[str]:
 def lines(graph: Graph) -> Iterator[str]:
     """The lines of the text form, made as they are asked for."""
     names = _Names()
-    inputs = ", ".join(f"{names(value)}: {value.type}" for value in graph.inputs)
+    inputs = ", ".join(_typed(value, names) for value in graph.inputs)
     opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in graph.opsets.items())
     yield f"graph {graph.name}({inputs}) {{" + (f"  # {graph.dialect}: {opsets}" if opsets else f"  # {graph.dialect}")
     yield from _body(graph, names, "  ")
