@@ -42,6 +42,8 @@ def read_proto(path: Path) -> ModelProto:
         except (onnx.parser.ParseError, UnicodeDecodeError, RuntimeError) as error:
             line = " ".join(str(part) for part in error.args[0].splitlines()[:2]) if error.args else str(error)
             raise InvalidModel(f"{path}: not ONNX text: {line}") from None
+    if not raw:
+        raise InvalidModel(f"{path}: empty")
     model = ModelProto()
     try:
         model.ParseFromString(raw)

@@ -112,6 +112,13 @@ def test_layers_that_are_read(tmp_path: Path) -> None:
     assert [re.search(r"\b(Own|Other)\b", text)[0] for text in texts] == ["Own", "Other"]  # type: ignore[index]
 
 
+def test_an_empty_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "m.onnx"
+    source.touch()
+    assert run(capsys, "convert", source, tmp_path / "m.xml") == (2, "", f"backedge: {source}: empty\n")
+    assert not (tmp_path / "m.xml").exists()
+
+
 MAPS = """<ir_version: 9, opset_import: ["" : 21, "ai.onnx.ml" : 1]>
 g (float[n, 2] x) => (seq(map(int64, float)) y) { y = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1]> (x) }"""
 
