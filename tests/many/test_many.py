@@ -178,21 +178,21 @@ def test_a_process_that_dies_takes_one_model_with_it(tmp_path: Path, monkeypatch
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_interrupted_and_resumed(tmp_path: Path) -> None:
     """Ctrl-C in the middle of a sweep: what is done is kept, nothing is done twice, no process is left behind."""
-    for number in range(6):
+    for number in range(16):
         save(tmp_path / "in" / f"m{number}.onnx", LOOP.format("Add"))
     command = [sys.executable, "-m", "backedge", "sweep", "in", "--to", "openvino", "--into", "out", "--verify", "16"]
     command.append("--no-proof")
     first = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     results = tmp_path / "out" / "results.jsonl"
-    while first.poll() is None and not (results.exists() and results.read_text().count("\n") >= 2):
+    while first.poll() is None and not (results.exists() and results.read_text().count("\n") >= 1):
         time.sleep(0.02)
     first.send_signal(signal.SIGINT)
     _, err = first.communicate(timeout=60)
     assert first.returncode == 130 and "interrupted" in err
     done = rows_of(results)
-    assert 2 <= len(done) < 6
+    assert 1 <= len(done) < 16
     left = subprocess.run(["ps", "-A", "-o", "args"], capture_output=True, text=True).stdout
     assert f"{os.sep}out" not in left or "many.worker" not in left.replace(str(os.getpid()), "")
     second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert second.returncode == 0 and f"{len(done)} of 6 are done already" in second.stdout
-    assert len(rows_of(results)) == 6
+    assert second.returncode == 0 and f"{len(done)} of 16 are done already" in second.stdout
+    assert len(rows_of(results)) == 16
