@@ -57,7 +57,7 @@ def with_every_refusal(attempt: Callable[[], T], target: str) -> T:
         return attempt()
     except Unsupported as first:
         refusal = first if isinstance(first, UnsupportedNodes) else _every(first, attempt, target)
-        for hint in hints(refusal.refusals if isinstance(refusal, UnsupportedNodes) else [refusal]):
+        for hint in hints(refusal.refusals):
             refusal.add_note(hint)
         raise refusal from None
 

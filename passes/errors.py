@@ -36,18 +36,24 @@ class Unsupported(BackedgeError):
         self.reason = reason
         super().__init__(f"{node}: {reason}")
 
+    @property
+    def refusals(self) -> list[Unsupported]:
+        """Each reason by itself: one for each node, or input or output, in the model's order."""
+        return [self]
+
 
 class UnsupportedNodes(Unsupported):
-    """Several reasons why the target can't express a model. Exit code 3.
-
-    `refusals` has one for each node, or input or output, in the model's order; `summary` says how many there are.
-    """
+    """Several reasons why the target can't express a model; `summary` says how many there are. Exit code 3."""
 
     def __init__(self, refusals: Sequence[Unsupported], summary: str) -> None:
-        self.refusals = list(refusals)
+        self._refusals = list(refusals)
         self.summary = summary
         self.node, self.reason = refusals[0].node, refusals[0].reason
         BackedgeError.__init__(self, "; ".join([summary, *map(str, refusals)]))
+
+    @property
+    def refusals(self) -> list[Unsupported]:
+        return self._refusals
 
 
 class NotLegal(UnsupportedNodes):

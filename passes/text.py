@@ -61,12 +61,11 @@ def _typed(value: Value, names: _Names) -> str:
 def _node(node: Node, names: _Names) -> str:
     domain = f"{node.domain}." if node.domain else ""
     version = f"-{node.version}" if node.version else ""
-    arguments = ", ".join(names(value) for value in node.formal_inputs)
+    arguments = [names(value) for value in node.formal_inputs]
     captured = f" capturing ({', '.join(names(value) for value in node.captures)})" if node.captured else ""
-    attributes = [f"{name}={_attribute(value)}" for name, value in node.attributes.items() if name != "slots"]
+    arguments += [f"{name}={_attribute(value)}" for name, value in node.attributes.items() if name != "slots"]
     results = ", ".join(_typed(value, names) for value in node.outputs)
-    listed = ", ".join([*([arguments] if arguments else []), *attributes])
-    return f"{results} = {domain}{node.op_type}{version}({listed}){captured}"
+    return f"{results} = {domain}{node.op_type}{version}({', '.join(arguments)}){captured}"
 
 
 def _loop(node: Node, names: _Names, indent: str) -> Iterator[str]:

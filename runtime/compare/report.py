@@ -107,17 +107,17 @@ class _Trials:
     report: Report
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        headings = columns(self.report)
+        headings, found = columns(self.report), rows(self.report)
         for gap in (2, 1):
             table = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
             for heading in ("", *headings):
                 table.add_column(heading, no_wrap=True)
-            for row in rows(self.report):
+            for row in found:
                 table.add_row(Text(*STATUSES[row.status]), *row.texts)
             if table.__rich_measure__(console, options.update(max_width=_UNLIMITED)).maximum <= options.max_width:
                 yield table
                 return
-        for row in rows(self.report):
+        for row in found:
             texts = (f"{' '.join(heading.split())}: {text}" for heading, text in zip(headings, row.texts, strict=True))
             yield Text.assemble(STATUSES[row.status], "  ", "; ".join(texts))
 
