@@ -13,7 +13,7 @@ import numpy as np
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Value
-from ..passes.tensor import exact_array
+from ..passes.tensor import typed_array
 from ..passes.types import DType, TensorType
 from ..runtime.compare.input_roles import signature_of
 from ..runtime.compare.inputs import design
@@ -80,16 +80,13 @@ def typed(inputs: Mapping[str, Any], declared: Iterable[Value]) -> Mapping[str, 
     found = dict(inputs)
     for value in declared:
         array = found.get(value.name)
-        dtype = value.type.dtype if isinstance(value.type, TensorType) else None
-        if dtype is None or array is None:
+        if not isinstance(value.type, TensorType) or value.type.dtype is None or array is None:
             continue
-        if is_untyped(array) and array.itemsize == np.dtype(dtype.numpy).itemsize:
-            found[value.name] = array.view(dtype.numpy)
+        wanted = np.dtype(value.type.dtype.numpy)
+        if is_untyped(array) and array.itemsize == wanted.itemsize:
+            found[value.name] = array.view(wanted)
         elif _is_python(array):
-            try:
-                found[value.name] = exact_array(array, dtype)
-            except (TypeError, ValueError, OverflowError) as error:
-                raise InvalidModel(f"input {value.name!r}: {value.type} is expected ({error})") from None
+            found[value.name] = typed_array(array, value.type, f"input {value.name!r}")
     return found
 
 

@@ -13,7 +13,7 @@ from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph, Value
 from ..passes.infer import infer
 from ..passes.refusals import refuse
-from ..passes.tensor import TensorData, exact_array
+from ..passes.tensor import TensorData, typed_array
 from ..passes.types import Dim, TensorType, merge_dims
 from ..runtime.compare.input_roles import signature_of
 from ..runtime.compare.inputs import design
@@ -146,10 +146,7 @@ def _typed(value: Value, given: Any) -> np.ndarray[Any, Any]:
     declared = value.type if isinstance(value.type, TensorType) else None
     if declared is None or declared.dtype is None:
         raise InvalidModel(f"input {value.name!r} is {value.type}: only tensors can be given a value")
-    try:
-        array = exact_array(given, declared.dtype)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidModel(f"input {value.name!r} is {value.type}, which {given} isn't") from None
+    array = typed_array(given, declared, f"input {value.name!r}")
     shape = declared.shape
     if shape is not None and array.ndim != len(shape) and array.size == 1:
         array = array.reshape((1,) * len(shape))

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .types import DType
+from .errors import InvalidModel
+from .types import DType, TensorType
 
 _KEPT = 4096  # bytes
 
@@ -73,20 +74,24 @@ class TensorData:
         return f"TensorData({self.dtype.value}{list(self.shape)})"
 
 
-def exact_array(given: Any, dtype: DType) -> np.ndarray[Any, Any]:
-    """Numbers or text of Python, or an array, as an array of an element type.
+def typed_array(given: Any, type: TensorType, where: str) -> np.ndarray[Any, Any]:
+    """Numbers or text of Python, or an array, as an array of a type's element type. Its shape isn't looked at.
 
     Raises:
-        TypeError, ValueError, OverflowError: it isn't of that type, or has numbers that the integer type doesn't.
+        InvalidModel: it isn't of that type, or has numbers that the integer type doesn't; `where` begins the message.
     """
-    if dtype is DType.STRING:
+    assert type.dtype is not None
+    if type.dtype is DType.STRING:
         return np.asarray(given, object)
-    plain = np.asarray(given)
-    array = plain.astype(dtype.numpy)
+    try:
+        plain = np.asarray(given)
+        array = plain.astype(type.dtype.numpy)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidModel(f"{where}: {type} is expected ({error})") from None
     if (
         array.dtype.kind in "iub"
         and plain.dtype != array.dtype
         and not np.array_equal(array.astype(plain.dtype), plain)
     ):
-        raise ValueError(f"{given!r:.60} has other numbers")
+        raise InvalidModel(f"{where}: {type} is expected ({given!r:.60} has other numbers)")
     return array

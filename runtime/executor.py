@@ -17,7 +17,7 @@ import numpy as np
 from ..passes.defaults import default_of
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph, Node, Value
-from ..passes.tensor import exact_array
+from ..passes.tensor import typed_array
 from ..passes.types import DType, Interval, OptionalType, SequenceType, TensorType, Type
 from .control_flow import LoopCall, if_call
 from .kernels.base import ExecutionError
@@ -160,13 +160,7 @@ def _conformed(given: Any, type: Type | None, where: str) -> Any:
 
 def _array(given: Any, type: TensorType, where: str) -> np.ndarray[Any, Any]:
     wanted = type.dtype.numpy if type.dtype else None
-    try:
-        if type.dtype is None or hasattr(given, "dtype"):
-            array = np.asarray(given)
-        else:
-            array = exact_array(given, type.dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidModel(f"{where}: {type} is expected ({error})") from None
+    array = np.asarray(given) if type.dtype is None or hasattr(given, "dtype") else typed_array(given, type, where)
     if array.dtype.kind in "US" and (wanted is None or type.dtype is DType.STRING):
         array = np.char.decode(array).astype(object) if array.dtype.kind == "S" else array.astype(object)
     if wanted is not None and array.dtype != wanted:

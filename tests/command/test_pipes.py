@@ -144,7 +144,7 @@ def test_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.testing.assert_array_equal(flags, [False, True])
     for value, said in {
         "q=3": "no input 'q'",
-        "m=1.5": "input 'm' is int64[], which 1.5 isn't",
+        "m=1.5": "input 'm': int64[] is expected (1.5 has other numbers)",
         "m=1,2": "input 'm' is int64[]",
         "flags=true": "input 'flags' is bool[2]",
         "x=a": "not of the form NAME=3",
