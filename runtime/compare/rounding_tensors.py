@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels.base import Array
-from ..wide.evidence import Evidence, Output
+from ..wide.evidence import CHAOTIC, Evidence, Output
 from ..wide.spread import alike, distance, flat, is_real
 from ..wide.steps import STEPS_ALLOWED
 from .answers import Answer
@@ -31,9 +31,6 @@ INEXACT, INEXACT_OF_ANOTHER = 4.0, 64.0
 """What is so many times as far away as rounding explains, of files that agree in float64, may be a runtime's quick
 formula (Winograd's convolution, a short polynomial for exp, ONNX Runtime's DFT): such a trial is inconclusive. The
 second number holds where another runtime computed B than A."""
-
-CHAOTIC = 0.5
-"""A spread that is this share of an element says that the element is noise."""
 
 
 def judged(
@@ -128,6 +125,8 @@ class _Tensors:
             return self._found(left[0], found, text, units=max(times, meaning))
         if meaning > 1:
             return self._found(left[0], found, f"{meaning:.3g} times what rounding explains, also in float64")
+        by_chance = self._by_chance()
+        away, first = (_largest(_without(by_chance, shares)) for shares in left[1:])
         inexact = INEXACT if one == other else INEXACT_OF_ANOTHER
         if self._table.difference is None and max(away, first) > 1 and one != other:  # the same in float64
             self._note(meaning, away * allowed, allowed)
@@ -143,6 +142,10 @@ class _Tensors:
                 return self._inconclusive(f"{one} computes {self._name} of A inexactly")
             text = f"{one}'s result of A is {first:.3g} times what rounding explains from what A says"
             return self._found(left[2], found, text, by_runtime=True)
+        if any(mask.any() for mask in by_chance):
+            return self._inconclusive(
+                "what float64 runs give isn't what any other run of A does, or a loop ends by chance"
+            )
         if self._evidence.forced and not self._unknown:  # forced to A's steps B is the same, and only steps turned
             self._note(meaning, away * allowed, allowed)
             return Measure(None, max(meaning, away, first), self._table.max_abs)
@@ -217,7 +220,23 @@ class _Tensors:
     def _unturned(self, shares: Sequence[list[Array]], patient: bool = False) -> list[list[Array]]:
         """The shares without the elements that rounding may turn."""
         turned = self._turned(patient)
-        return [[np.where(mask, 0.0, share) for mask, share in zip(turned, one, strict=True)] for one in shares]
+        return [_without(turned, one) for one in shares]
+
+    def _by_chance(self) -> list[Array]:
+        """Elements of which float64 runs don't say what runs as declared give. Where loops end by chance, these are all
+        but finite real numbers; else those, of other than real numbers, that neither B's answer nor any of A's has as
+        in float64."""
+        own = list(self._own())
+        found: list[Array] = []
+        for place, (one, other, exact) in enumerate(zip(self._one, self._other, self._output.exact, strict=True)):
+            if self._evidence.is_chaotic:
+                found.append(~(np.isfinite(one) & np.isfinite(other)) if is_real(exact) else np.ones(exact.shape, bool))
+            elif is_real(exact):
+                found.append(np.zeros(exact.shape, bool))
+            else:
+                answers = [other, *(leaves[place] for leaves in own)]
+                found.append(np.all([_unlike(leaf, exact) for leaf in answers], axis=0))
+        return found
 
     def _turned(self, patient: bool) -> list[Array]:
         """Where strong noise makes a leap at least as large as what is to be explained."""
@@ -262,6 +281,10 @@ def _unlike(one: Any, other: Any) -> Array:
 
 def _wide(leaf: Any, like: Any) -> Array:
     return np.asarray(leaf).astype(np.complex128 if np.asarray(like).dtype.kind == "c" else np.float64)
+
+
+def _without(masks: Sequence[Array], shares: Sequence[Array]) -> list[Array]:
+    return [np.where(mask, 0.0, share) for mask, share in zip(masks, shares, strict=True)]
 
 
 def _largest(shares: Sequence[Array]) -> float:

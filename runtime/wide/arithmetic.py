@@ -29,6 +29,8 @@ from .terms import (
     WEIGHED,
 )
 
+_COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+
 _STORED_BITS = 8
 """Floats of so few bits are for storage: they stay what they are, as integers do."""
 
@@ -40,6 +42,8 @@ class Wide:
         real: float64, or longdouble for graphs that compute in float64.
         noise: the rounding errors of this run; None: there are none.
         watch: sees the steps of this run; None: they are rounded as they come.
+        margins: how far apart the two floats of each comparison of scalars were in this run, in order: what loops end
+            by and branches are taken by.
         rounds_constants: floats are computed from constants alone, by operators that round.
     """
 
@@ -48,6 +52,7 @@ class Wide:
         self._complex = np.dtype(np.clongdouble if real == np.longdouble else np.complex128)
         self.noise: Noise | None = None
         self.watch: Watch | None = None
+        self.margins: list[float] = []
         self._constants: set[Value] = set()
         self.rounds_constants = False
 
@@ -79,6 +84,8 @@ class Wide:
             is_constant = True
         if (is_constant and _is_rounded_once(node)) or _is_of_bits(node, types):
             return lambda *values: self.value(kernel(plain, *_as_declared(values, inputs)))
+        if node.op_type in _COMPARISONS and any(dtype is not None and dtype.is_float for dtype in inputs):
+            return self._compared(kernel, attributes)
         operator = _Operator(self, node, kernel, attributes, inputs, types)
         if operator.is_exact:
             return operator
@@ -86,6 +93,14 @@ class Wide:
         if is_constant:
             return _ConstantOperator(self, operator)
         return operator
+
+    def _compared(self, kernel: Kernel, attributes: Attributes) -> Call:
+        def compare(one: Array, other: Array) -> Any:
+            if one.size == other.size == 1:
+                self.margins.append(float(one.item() - other.item()))
+            return kernel(attributes, one, other)
+
+        return compare
 
     def _is_constant(self, value: Value) -> bool:
         return value in self._constants or (value.producer is None and value.data is not None)

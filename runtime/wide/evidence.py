@@ -33,6 +33,9 @@ STRONG_RUNS, STRONG = 8, 6.0
 OF_A_RUNTIME = 5.0
 """A runtime's result lies up to 6 spreads off; the files themselves may lie one apart."""
 
+CHAOTIC = 0.5
+"""What rounding moves by this share of its size is noise."""
+
 PATIENT_RUNS = 48
 """As many where the files agree in float64 and a runtime's answers don't: of a quantized network's many ties each turns
 in few runs."""
@@ -83,6 +86,9 @@ class Evidence:
         forced: both models have the same of them.
         steps_apart: how many spreads the numbers before them lie apart, at most.
         is_wider: the exact runs are more exact than the model.
+        is_chaotic: rounding carries the margin of a comparison of scalars as far as it is large. Where a loop ends is
+            a matter of chance then, also where the comparison came out the same in each noisy run: a float32 that has
+            become noise cancels to 0 or overflows in places where wider numbers don't.
     """
 
     outputs: dict[str, Output]
@@ -90,12 +96,14 @@ class Evidence:
     forced: bool = False
     steps_apart: float = 0.0
     is_wider: bool = True
+    is_chaotic: bool = False
 
     def named(self) -> dict[str, Any]:
         """As tensors that another process can be handed, longdoubles as float64: for each output NAME lists of one
         tensor for each tensor in it, `exact/NAME`, `spread/NAME`, `apart/NAME`, `units/NAME`; `shape/NAME`: [same
         shapes, loose]; and `steps`: all else."""
-        found: dict[str, Any] = {"steps": np.array([self.steps, self.forced, self.steps_apart, self.is_wider])}
+        steps = np.array([self.steps, self.forced, self.steps_apart, self.is_wider, self.is_chaotic])
+        found: dict[str, Any] = {"steps": steps}
         for name, output in self.outputs.items():
             found |= {f"{part}/{name}": [_narrow(leaf) for leaf in getattr(output, part)] for part in _TENSORS}
             found[f"shape/{name}"] = np.array([output.same_shape, output.loose])
@@ -108,8 +116,8 @@ class Evidence:
             name: Output(*(found[f"{part}/{name}"] for part in _TENSORS), *map(bool, found[f"shape/{name}"]))
             for name in (key.removeprefix("exact/") for key in found if key.startswith("exact/"))
         }
-        steps, forced, apart, is_wider = found["steps"]
-        return Evidence(outputs, int(steps), bool(forced), float(apart), bool(is_wider))
+        steps, forced, apart, is_wider, is_chaotic = found["steps"]
+        return Evidence(outputs, int(steps), bool(forced), float(apart), bool(is_wider), bool(is_chaotic))
 
 
 def _narrow(leaf: Array) -> Array:
@@ -151,12 +159,17 @@ class Pair:
             self.real = np.dtype(np.float64)  # a kernel that has no wider numbers
             self._make()
             exact, steps = self._a.exact(inputs)
+        margins, others = self._a.margins, list[Sequence[float]]()
         fed = {self._inputs[name]: value for name, value in inputs.items() if name in self._inputs}
         carried: list[dict[str, list[Array]]] = [{}, {}]
         noises = [Noise(seed * RUNS + run, coarse=coarse) for run in range(RUNS)]
-        runs = [self._a.noisy(inputs, noise) for noise in noises]
+        runs: list[dict[str, Any]] = []
+        for noise in noises:
+            runs.append(self._a.noisy(inputs, noise))
+            others.append(self._a.margins)
         outputs = {name: self._output(name, value, runs, coarse) for name, value in exact.items()}
         evidence = Evidence(outputs, sum(step.between for step in steps))
+        evidence.is_chaotic = any(_are_noise(margins, other) for other in others)
         evidence.is_wider = not self._double or bool(np.finfo(self.real).eps < np.finfo(np.float64).eps)
         with contextlib.suppress(BackedgeError):
             other, _ = self._b.exact(fed)
@@ -281,6 +294,15 @@ def _steps_apart(forced: Forced, runs: list[Forced]) -> float:
         ),
         default=0.0,
     )
+
+
+def _are_noise(margins: Sequence[float], noisy: Sequence[float]) -> bool:
+    """Whether rounding carries one of the margins by half of its size; what follows where a run ended isn't looked
+    at."""
+    count = min(len(margins), len(noisy))
+    exact, moved = np.array(margins[:count]), np.array(noisy[:count])
+    with np.errstate(all="ignore"):
+        return bool((np.abs(moved - exact) >= CHAOTIC * np.abs(exact))[exact != moved].any())
 
 
 def _finite(moved: Array) -> Array:

@@ -74,6 +74,11 @@ class WideModel:
         forced = Forced(steps)
         return self._run(inputs, noise, forced), forced
 
+    @property
+    def margins(self) -> list[float]:
+        """Of the last run, see `Wide`."""
+        return self._wide.margins
+
     def _run(self, inputs: Mapping[str, Any], noise: Noise | None, watch: Any) -> dict[str, Any]:
-        self._wide.noise, self._wide.watch = noise, watch
+        self._wide.noise, self._wide.watch, self._wide.margins = noise, watch, []
         return self._executor.run(inputs)
