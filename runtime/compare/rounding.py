@@ -12,8 +12,9 @@ files mean the same, results of two different runtimes that lie within the toler
 same, too. What lies up to 4 times (of two runtimes 64 times) as far as is allowed is inconclusive then: runtimes use
 formulas that round more than the operators do. Where strong noise (6 times as large) moves an element by leaps, a
 comparison or a quantizer turns there: nothing follows from it. Nor does anything where the spread is as large as the
-output. Both are "inconclusive", and so is a trial for which no time is left: not compared. But where B forced to A's
-steps (of quantizers) is the same, a step that turned is rounding like any other.
+output. Where it moves the two sides of a comparison of scalars as far as they lie apart, a loop ends by chance, and all
+but finite real numbers tell nothing. These are "inconclusive", and so is a trial for which no time is left: not
+compared. But where B forced to A's steps (of quantizers) is the same, a step that turned is rounding like any other.
 """
 
 from __future__ import annotations

@@ -143,9 +143,7 @@ class _Tensors:
             text = f"{one}'s result of A is {first:.3g} times what rounding explains from what A says"
             return self._found(left[2], found, text, by_runtime=True)
         if any(mask.any() for mask in by_chance):
-            return self._inconclusive(
-                "what float64 runs give isn't what any other run of A does, or a loop ends by chance"
-            )
+            return self._inconclusive("a loop ends by chance, or no other run of A gives what float64 runs do")
         if self._evidence.forced and not self._unknown:  # forced to A's steps B is the same, and only steps turned
             self._note(meaning, away * allowed, allowed)
             return Measure(None, max(meaning, away, first), self._table.max_abs)
@@ -229,7 +227,7 @@ class _Tensors:
         own = list(self._own())
         found: list[Array] = []
         for place, (one, other, exact) in enumerate(zip(self._one, self._other, self._output.exact, strict=True)):
-            if self._evidence.is_chaotic:
+            if self._evidence.ends_by_chance:
                 found.append(~(np.isfinite(one) & np.isfinite(other)) if is_real(exact) else np.ones(exact.shape, bool))
             elif is_real(exact):
                 found.append(np.zeros(exact.shape, bool))

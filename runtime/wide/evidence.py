@@ -86,7 +86,7 @@ class Evidence:
         forced: both models have the same of them.
         steps_apart: how many spreads the numbers before them lie apart, at most.
         is_wider: the exact runs are more exact than the model.
-        is_chaotic: rounding carries the margin of a comparison of scalars as far as it is large. Where a loop ends is
+        ends_by_chance: rounding carries the margin of a comparison of scalars as far as it is large. Where a loop ends is
             a matter of chance then, also where the comparison came out the same in each noisy run: a float32 that has
             become noise cancels to 0 or overflows in places where wider numbers don't.
     """
@@ -96,13 +96,13 @@ class Evidence:
     forced: bool = False
     steps_apart: float = 0.0
     is_wider: bool = True
-    is_chaotic: bool = False
+    ends_by_chance: bool = False
 
     def named(self) -> dict[str, Any]:
         """As tensors that another process can be handed, longdoubles as float64: for each output NAME lists of one
         tensor for each tensor in it, `exact/NAME`, `spread/NAME`, `apart/NAME`, `units/NAME`; `shape/NAME`: [same
         shapes, loose]; and `steps`: all else."""
-        steps = np.array([self.steps, self.forced, self.steps_apart, self.is_wider, self.is_chaotic])
+        steps = np.array([self.steps, self.forced, self.steps_apart, self.is_wider, self.ends_by_chance])
         found: dict[str, Any] = {"steps": steps}
         for name, output in self.outputs.items():
             found |= {f"{part}/{name}": [_narrow(leaf) for leaf in getattr(output, part)] for part in _TENSORS}
@@ -116,8 +116,8 @@ class Evidence:
             name: Output(*(found[f"{part}/{name}"] for part in _TENSORS), *map(bool, found[f"shape/{name}"]))
             for name in (key.removeprefix("exact/") for key in found if key.startswith("exact/"))
         }
-        steps, forced, apart, is_wider, is_chaotic = found["steps"]
-        return Evidence(outputs, int(steps), bool(forced), float(apart), bool(is_wider), bool(is_chaotic))
+        steps, forced, apart, is_wider, ends_by_chance = found["steps"]
+        return Evidence(outputs, int(steps), bool(forced), float(apart), bool(is_wider), bool(ends_by_chance))
 
 
 def _narrow(leaf: Array) -> Array:
@@ -169,7 +169,7 @@ class Pair:
             others.append(self._a.margins)
         outputs = {name: self._output(name, value, runs, coarse) for name, value in exact.items()}
         evidence = Evidence(outputs, sum(step.between for step in steps))
-        evidence.is_chaotic = any(_are_noise(margins, other) for other in others)
+        evidence.ends_by_chance = any(_are_noise(margins, other) for other in others)
         evidence.is_wider = not self._double or bool(np.finfo(self.real).eps < np.finfo(np.float64).eps)
         with contextlib.suppress(BackedgeError):
             other, _ = self._b.exact(fed)

@@ -91,6 +91,38 @@ def test_a_chaotic_loop_says_nothing(tmp_path: Path) -> None:
     assert judge.compared(a, b, [{"M": np.array(5), "x": x}]).verdict == "equal"
 
 
+STEPS_OF_CG = """(float[12,12] m, float[12] b, float t) => (int64 n) {{
+    M = Constant<value=int64 {{100}}>() rr = MatMul(b, b) c = Greater(rr, t) k = Constant<value=int64 {{0}}>()
+    z = Sub(b, b) x, r, p, n = Loop(M, c, z, b, b, k)
+    <body = f (int64 i, bool d, float[12] x0, float[12] r0, float[12] p0, int64 n0)
+        => (bool d1, float[12] x1, float[12] r1, float[12] p1, int64 n1) {{
+        q = MatMul(m, p0) rr0 = MatMul(r0, r0) pq = MatMul(p0, q) {1}
+        x1 = Add(x0, move) r1 = Sub(r0, change) rr1 = MatMul(r1, r1) beta = Div(rr1, rr0) kept = Mul(beta, p0)
+        p1 = Add(r1, kept) d1 = Greater(rr1, t) one = Constant<value=int64 {{{0}}}>() n1 = Add(n0, one) }}> }}"""
+"""Conjugate gradients; only how many steps they make."""
+
+BY_ALPHA = "alpha = Div(rr0, pq) move = Mul(alpha, p0) change = Mul(alpha, q)"
+BY_ROWS = "u = Mul(rr0, p0) move = Div(u, pq) v = Mul(rr0, q) change = Div(v, pq)"
+
+
+def test_the_passes_of_a_loop_that_ends_by_chance_say_nothing(tmp_path: Path) -> None:
+    """Conjugate gradients of a matrix that isn't positive definite diverge, and end where float32 cancels to 0: no run
+    in float64 with errors as large does that."""
+    a = parsed(tmp_path, "a", STEPS_OF_CG.format(1, BY_ALPHA))
+    b = parsed(tmp_path, "b", STEPS_OF_CG.format(1, BY_ROWS))
+    wrong = parsed(tmp_path, "wrong", STEPS_OF_CG.format(2, BY_ALPHA))
+    random = np.random.default_rng(0)
+    feeds = []
+    for _ in range(8):
+        m, vector = random.standard_normal((12, 12)).astype("f"), random.standard_normal(12).astype("f")
+        feeds.append({"m": m, "b": vector, "t": np.array(0.3, "f")})
+    report = judge.compared(a, b, feeds)
+    assert report.counts["different"] == 0 and report.counts["inconclusive"] > 0, report.reasons
+    tame = [{**one, "m": (one["m"] @ one["m"].T / 12 + 4 * np.eye(12)).astype("f")} for one in feeds]
+    assert judge.compared(a, b, tame).counts["equal"] == 8
+    assert judge.compared(a, wrong, tame).verdict == "different"
+
+
 def test_an_index_that_rounding_decides_says_nothing(tmp_path: Path) -> None:
     """0.1 + 0.2 + 0.3 in two orders, held against their sum in a third: equal but for rounding."""
     text = """(float[N,3] x) => (int64[N] k) {{ a, b, c = Split<axis=1, num_outputs=3>(x) p = Add(a, b) q = Add(p, c)
