@@ -86,9 +86,9 @@ class Evidence:
         forced: both models have the same of them.
         steps_apart: how many spreads the numbers before them lie apart, at most.
         is_wider: the exact runs are more exact than the model.
-        ends_by_chance: rounding carries the margin of a comparison of scalars as far as it is large. Where a loop ends is
-            a matter of chance then, also where the comparison came out the same in each noisy run: a float32 that has
-            become noise cancels to 0 or overflows in places where wider numbers don't.
+        ends_by_chance: rounding carries the margin of a comparison of scalars by half of its size or more. When a loop
+            ends is a matter of chance then, also where the comparison came out the same in each noisy run: a float32
+            that has become noise cancels to 0 or overflows in places where wider numbers don't.
     """
 
     outputs: dict[str, Output]
