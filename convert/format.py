@@ -365,6 +365,8 @@ def format_of(path: Path, name: str | None = None) -> Format:
     if entry is not None:
         return entry
     known = ", ".join(suffix for entry in FORMATS.values() for suffix in entry.suffixes)
+    if path.is_dir():
+        raise InvalidModel(f"{path} is a folder; verify --pairs A B, convert --into and sweep take many models")
     raise InvalidModel(f"{path}: its suffix is of no known format ({known}); name one with --from or --to")
 
 

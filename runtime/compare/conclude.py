@@ -131,7 +131,9 @@ def _remarks(report: Report) -> Iterator[str]:
     if counts["unknown"]:
         yield f"{counts['unknown']} trials say nothing, a side had no usable answer"
     if counts["inconclusive"]:
-        yield f"{counts['inconclusive']} trials are inconclusive and count as not compared"
+        count = counts["inconclusive"]
+        are = "trial is inconclusive and counts" if count == 1 else "trials are inconclusive and count"
+        yield f"{count} {are} as not compared"
     if report.outputs is not None and report.outputs.by == "position":
         yield "outputs have different names and were matched by position"
     if report.inputs is not None and report.inputs.by == "position":

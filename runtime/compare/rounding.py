@@ -97,7 +97,7 @@ class Rounding:
         if not self.is_wider:
             yield "nothing wider than float64 was to be had: rounding in float64 was judged by its own size"
         for why, count in sum(self._remarks.values(), Counter[str]()).items():
-            yield f"{count} outputs: {why}"
+            yield f"{count} {'output' if count == 1 else 'outputs'}: {why}"
 
     # what trials ask ------------------------------------------------------------------------------------
 

@@ -110,6 +110,7 @@ def test_convert_into(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None
         ("convert", a, b, again): "--into DIR for several sources",
         ("convert", a, "--to", "onnx@x", "--into", tmp_path / "x"): "after @ stands an opset",
         ("convert", a, "--to", "onxx", "--into", tmp_path / "x"): "no format 'onxx'",
+        ("verify", tmp_path / "ir", tmp_path / "ir"): "is a folder; verify --pairs A B,",
         ("sweep", tmp_path / "none", "--to", "onnx", "--into", tmp_path / "x"): "no such folder",
     }.items():
         code, _, err = run(capfd, *arguments)
