@@ -8,7 +8,7 @@ import glob
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +54,12 @@ def stored(source: Source, format: str | None = None, *, args: Sequence[Any] | N
         with _with_its_suffix(Path(source), format) as path:
             yield Stored(path, format, str(source))
         return
+    called = None
     if args is not None:
-        source = _traced(source, args)
+        called, source = getattr(source, "__name__", None), _traced(source, args)
     with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as name:
         made = _store(source, format, Path(name))
+        made = replace(made, name=f"<function {called}>") if called else made
         try:
             yield made
         except InvalidModel as error:
@@ -150,5 +152,7 @@ def _traced(function: Any, args: Sequence[Any]) -> Any:
     """A Python function, traced for arguments by the format that can do that."""
     if not callable(function):
         raise TypeError(f"args=... go with a Python function, not with {_type_name(function)}")
+    if not isinstance(args, list | tuple):
+        raise TypeError(f"args=... is a tuple of the function's arguments, not {_type_name(args)}: write args=(x,)")
     trace = next(entry.trace for entry in FORMATS.values() if entry.trace is not None)
     return trace(function, args)

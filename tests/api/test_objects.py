@@ -149,6 +149,7 @@ def test_jax(tmp_path: Path) -> None:
     compiled = backedge.load(lowered.compile())
     assert len(compiled.inputs) == 3
     report = backedge.convert(cell, tmp_path / "m.onnx", args=specs, verify=4)
+    assert str(report).startswith("<function cell> (stablehlo, ")
     assert report and report.source_format == "stablehlo"
     made = backedge.convert(cell, to="onnx", args=specs, verify=0).model
     (found,) = answers(made, {one.name: value for one, value in zip(made.graph.input, (bias, kernel, x), strict=True)})
@@ -187,6 +188,8 @@ def test_what_is_said_of_bad_content() -> None:
         backedge.load(LCG.read_bytes(), "nosuch")
     with pytest.raises(TypeError, match=r"args=\.\.\. go with a Python function"):
         backedge.convert(LCG, to="onnx", args=(1,))
+    with pytest.raises(TypeError, match=r"write args=\(x,\)"):
+        backedge.convert(abs, to="onnx", args=np.zeros(3))
 
 
 @pytest.mark.parametrize(
