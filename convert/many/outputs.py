@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ...passes.exit_codes import ExitCode
 from ...runtime.compare.report import COLOURS
+from ...runtime.locate.telling import lines as location_lines
 from ..terminal import writing
 from .results import Row, counts, outcome
 
@@ -57,6 +58,13 @@ def why(one: Row) -> str:
     return one["message"]
 
 
+def _parting(one: Row) -> list[str]:
+    """Where two files part, in lines; none where that isn't known."""
+    report = one["report"] or {}
+    location = (report.get("verification") or report).get("location")
+    return [f"{label}: {text}" for label, text in location_lines(location)] if location else []
+
+
 def write_junit(rows: Iterable[Row], path: Path, suite: str) -> None:
     """JUnit XML: a test case for each model; "different", refusals and "unconfirmed" are failures, what broke off an
     error.
@@ -77,7 +85,7 @@ def write_junit(rows: Iterable[Row], path: Path, suite: str) -> None:
         if one["exit_code"]:
             tag = "error" if _is_error(one) else "failure"
             said = ElementTree.SubElement(case, tag, {"type": outcome(one), "message": _plain(why(one))})
-            said.text = _plain("\n".join([one["message"], *one["refusals"]]))
+            said.text = _plain("\n".join([one["message"], *one["refusals"], *_parting(one)]))
     with writing(path):
         ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
@@ -97,7 +105,8 @@ def github_annotations(rows: Iterable[Row]) -> Iterator[str]:
             kind = "warning" if one["exit_code"] == ExitCode.NOT_CONFIRMED else "error"
             file = os.path.relpath(one["source"])
             title = f"{outcome(one)}: {one['name']}"
-            yield f"::{kind} file={_property(file)},title={_property(title)}::{_data(why(one))}"
+            text = "\n".join([why(one), *_parting(one)])
+            yield f"::{kind} file={_property(file)},title={_property(title)}::{_data(text)}"
 
 
 def _data(text: str) -> str:

@@ -124,7 +124,12 @@ def test_pairs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         save(tmp_path / "a" / f"{name}.onnx", LOOP.format(name))
     save(tmp_path / "b" / "Add.onnx", LOOP.format("Add").replace("(v, x)", "(x, v)"))
     save(tmp_path / "b" / "Sub.onnx", LOOP.format("Add"))
-    code, out, _ = run(capfd, "verify", "--pairs", tmp_path / "a", tmp_path / "b", "--trials", 4)
+    junit = tmp_path / "junit.xml"
+    command = ["verify", "--pairs", tmp_path / "a", tmp_path / "b", "--trials", 4, "--annotations", "--junit", junit]
+    code, out, _ = run(capfd, *command)
+    failure = ElementTree.parse(junit).getroot().find(".//failure")
+    assert failure is not None and "\noperator: Add " in str(failure.text) and "; in A it is Sub " in str(failure.text)
+    assert "%0Aoperator: Add " in out
     assert code == 1 and re.search("2 models: (1 proved, 1 different|1 different, 1 proved)", out), out
     (tmp_path / "pairs.txt").write_text("# models\na/Add.onnx b/Add.onnx\n\na/Sub.onnx, a/Sub.onnx  # itself\n")
     results = tmp_path / "r.jsonl"
