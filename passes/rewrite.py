@@ -30,6 +30,7 @@ from .names import Names
 from .node import ORIGIN
 from .refusals import model_walk
 from .schemas import schema
+from .sizes import OpenSize
 from .tensor import TensorData
 from .types import DType, Type, is_known, merge
 
@@ -232,6 +233,8 @@ class Builder:
             if dtype is not None:
                 value = np.asarray(value).astype(dtype.numpy)
             elif not isinstance(value, np.ndarray | np.generic):
+                if isinstance(value, list | tuple) and any(isinstance(item, OpenSize) for item in value):
+                    raise Unsupported("size", f"{list(value)} would have to be known")
                 value = np.asarray(value)
                 if value.dtype.kind == "i" or not value.size:
                     value = value.astype(np.int64)

@@ -143,7 +143,7 @@ _FREE = frozenset(
     """
     all-gather-done all-gather-start all-reduce-done all-reduce-start all-to-all async-done async-start async-update
     call collective-permute-done collective-permute-start copy-done custom-call fusion infeed ragged-all-to-all recv
-    recv-done rng-get-and-update-state send
+    recv-done rng-get-and-update-state send size
     """.split()  # noqa: SIM905
 )
 """Opcodes whose results are what the file says they are."""

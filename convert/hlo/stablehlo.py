@@ -6,7 +6,6 @@ shows in its first bytes, not in its name.
 
 from __future__ import annotations
 
-import base64
 import json
 import signal
 import subprocess
@@ -18,6 +17,8 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph
 from ...passes.libraries import require
 from ...runtime.oracles import xla_bridge
+from ...runtime.oracles.xla_files import kind_of
+from .mlir.reader import from_description
 from .read import from_text
 from .write import to_text
 
@@ -26,15 +27,15 @@ TIMEOUT = 120.0
 
 
 def read(path: Path) -> Graph:
-    """The model in `path`, as a graph of dialect "hlo".
+    """The model in `path`, as a graph of dialect "hlo"; where sizes are open, they are symbols and what follows of them.
 
     Raises:
         InvalidModel: the file can't be read, is of no kind that jaxlib reads, or jaxlib isn't installed.
-        Unsupported: its shapes depend on its inputs' shapes.
+        Unsupported: an operation that HLO hasn't, or a size that doesn't follow from the inputs' sizes.
     """
     path = Path(path)
     try:
-        return from_text(to_hlo(path.read_bytes()))
+        return from_bytes(path.read_bytes())
     except OSError as error:
         raise InvalidModel(f"{path}: {error.strerror or error}") from None
     except InvalidModel as error:
@@ -54,6 +55,17 @@ def write(graph: Graph, path: Path) -> None:
         path.write_bytes(data)
     except OSError as error:
         raise InvalidModel(f"{path}: {error.strerror or error}") from None
+
+
+def from_bytes(data: bytes, timeout: float = TIMEOUT) -> Graph:
+    """The model in a file's content: StableHLO as it is, serialized HLO protos by way of HLO text.
+
+    Raises:
+        InvalidModel, Unsupported: as `read`.
+    """
+    if kind_of(data) in ("proto", "hlo"):
+        return from_text(to_hlo(data, timeout))
+    return from_description(_ask("graph", data, timeout))
 
 
 def to_hlo(data: bytes, timeout: float = TIMEOUT) -> str:
@@ -86,9 +98,10 @@ def _ask(to: str, data: bytes, timeout: float) -> bytes:
     if done.returncode != 0 or not done.stdout:
         died = signal.Signals(-done.returncode).name if done.returncode < 0 else f"status {done.returncode}"
         raise InvalidModel(f"jaxlib can't read this: its process ended with {died}")
-    answer = json.loads(done.stdout)
+    line, _, content = done.stdout.partition(b"\n")
+    answer = json.loads(line)
     if "reason" in answer:
         raise Unsupported(answer["node"], answer["reason"])
     if "error" in answer:
         raise InvalidModel(answer["error"])
-    return base64.b64decode(answer["data"])
+    return content

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ..graph import Graph, Node, Value
-from .ranges import DEPTH, Bounds, Ranges, limits, scalar, within
+from ..sizes import OpenSize
+from .ranges import DEPTH, Bounds, Ranges, hull, limits, scalar, within
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,17 +16,19 @@ class Line:
     """The integer `scale * i + offset` in pass `i`."""
 
     scale: int
-    offset: int
+    offset: int | OpenSize
 
 
 @dataclass(slots=True)
 class Lines(Ranges):
     """The lines of a body that runs `trips` times (None: how often isn't known).
 
-    `lines` starts with what is known of the body's inputs, which don't leave their types.
+    `lines` starts with what is known of the body's inputs, which don't leave their types. `size` tells of a value which
+    open size it is.
     """
 
-    trips: int | None = None
+    trips: int | OpenSize | None = None
+    size: Callable[[Value], OpenSize | None] = lambda value: None
     lines: dict[Value, Line] = field(default_factory=dict)
 
     def add(self, value: Value, line: Line) -> None:
@@ -41,7 +44,8 @@ class Lines(Ranges):
                 self.add(value, Line(0, number))
         for node in graph.topological():
             if len(node.outputs) == 1 and not node.regions:
-                line = self._line(node)
+                size = self.size(node.output)
+                line = self._line(node) if size is None else Line(0, size)
                 if line is not None and within(self.range(line), limits(node.output.tensor.dtype)):
                     self.add(node.output, line)
 
@@ -64,9 +68,18 @@ class Lines(Ranges):
 
     def range(self, line: Line) -> Bounds:
         """The smallest and the largest value that a line takes."""
-        last = math.inf if self.trips is None else max(self.trips - 1, 0)
-        end = line.offset + line.scale * last if line.scale else line.offset
-        return min(line.offset, end), max(line.offset, end)
+        if self.trips is None:
+            (low, high), endless = hull(line.offset), math.inf * line.scale if line.scale else 0
+            return low + min(endless, 0), high + max(endless, 0)
+        low, high = self.ends(line)
+        return hull(low)[0], hull(high)[1]
+
+    def ends(self, line: Line) -> tuple[int | OpenSize, int | OpenSize]:
+        """As `range`, exactly, of a loop that is known to run `trips` times, which is once where that is open."""
+        assert self.trips is not None
+        last = self.trips - 1 if isinstance(self.trips, OpenSize) else max(self.trips - 1, 0)
+        end = last * line.scale + line.offset
+        return (end, line.offset) if line.scale < 0 else (line.offset, end)
 
     def difference(self, left: Value | None, right: Value | None, depth: int = DEPTH) -> Bounds:
         lines = self._of(left), self._of(right)

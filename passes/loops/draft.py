@@ -12,6 +12,7 @@ from ..graph import Node, Value
 from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, trip_count
 from ..rewrite import Builder, Rewriter
 from ..structure.simplify import RemoveDead
+from ..sizes import OpenSize
 from ..tensor import TensorData
 from ..types import DType, TensorType, Type
 from .affine import Lines
@@ -19,6 +20,8 @@ from .ranges import limits, scalar
 from .vocabulary import Vocabulary
 
 INT64 = DType.INT64
+CARRIER = "carrier"
+"""Key in the `meta` of a region's input that is there for its sizes, even if nothing uses it yet."""
 _ORDER = (Iteration, Condition, Carried, Sliced, Captured, Stacked)
 
 Finish = Callable[[Value | None], Value]
@@ -71,8 +74,8 @@ class LoopDraft:
             for entry in loop.entries
         ]
         known = trip_count(loop, static_array)
-        self.trips = known.most if known.bounded else None
-        self.lines = Lines(vocabulary.operation, trips=self.trips)
+        self.trips: int | OpenSize | None = known.most if known.bounded else None
+        self.lines = Lines(vocabulary.operation, trips=self.trips, size=vocabulary.size)
         self.finish: dict[int, Finish] = {}
         self.inside = type(op)(Rewriter(op.rewriter.dialect, {}), self.body)
 
@@ -92,10 +95,13 @@ class LoopDraft:
         certain = self.trips is not None or (self.trip is not None and not self.of(Sliced))
         return certain and self.condition is None
 
-    def fixed(self, value: Value) -> int | Value | None:
+    def fixed(self, value: Value) -> int | OpenSize | Value | None:
         """What never changes: a number, or a value outside of the loop; None where it may change."""
         if value.data is not None:
             return scalar(value)
+        size = self.vocabulary.size(value)
+        if size is not None:
+            return size
         for entry in self.of(Captured):
             if entry.body_input is value and entry.operand is not None:
                 number = scalar(entry.operand)
@@ -133,7 +139,7 @@ class LoopDraft:
         body.inputs = [entry.body_input for entry in self.slots if entry.body_input is not None]
         RemoveDead()(body)
         used = {value for node in body.nodes for value in node.inputs} | set(body.outputs)
-        self.slots = [e for e in self.slots if not isinstance(e.slot, Iteration | Captured) or e.body_input in used]
+        self.slots = [e for e in self.slots if not isinstance(e.slot, Iteration | Captured) or _stays(e, used)]
         body.inputs = [entry.body_input for entry in self.slots if entry.body_input is not None]
         made = op.region("body")
         arguments = [made.input(value.name, value.type) for value in body.inputs]
@@ -152,6 +158,11 @@ class LoopDraft:
         found = {entry.result: value for entry, value in zip(kept, results, strict=True)}
         found |= {index: finish(found.get(index)) for index, finish in self.finish.items()}
         return [found[index] for index in range(len(self.node.outputs))]
+
+
+def _stays(entry: DraftSlot, used: set[Value | None]) -> bool:
+    value = entry.body_input
+    return value in used or bool(value is not None and (value.meta or {}).get(CARRIER))
 
 
 def number_in(op: Builder, number: int, dtype: DType = INT64, name: str = "number") -> Value:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from ..graph import Value
 from ..loop import Captured, Carried, Sliced
+from ..sizes import OpenSize
 from ..types import DType
 from .affine import Line
-from .draft import DraftSlot, LoopDraft, number_in
-from .ranges import limits, scalar, state, stated, within
+from .draft import INT64, DraftSlot, LoopDraft, number_in
+from .ranges import hull, limits, scalar, state, stated, within
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def analyze(draft: LoopDraft, found: list[Counter], counts: Counter | None) -> N
     iteration = draft.iteration()
     lines.add(iteration, Line(1, 0))
     if draft.trips is not None:
-        state(iteration, (0, max(draft.trips - 1, 0)))
+        state(iteration, (0, max(hull(draft.trips)[1] - 1, 0)))
     elif counts is not None and counts.start is not None:
         state(iteration, (0, limits(counts.dtype)[1]))
     for entry in draft.of(Captured):
@@ -130,12 +131,24 @@ def _replace(draft: LoopDraft, counter: Counter) -> None:
     draft.replace(value, found)
 
 
+def size_in(draft: LoopDraft, size: int | OpenSize, dtype: DType = INT64) -> Value:
+    """A size as a value around the loop."""
+    if isinstance(size, OpenSize):
+        return draft.vocabulary.sized(draft.op, size, dtype)
+    return number_in(draft.op, size, dtype)
+
+
 def _end(draft: LoopDraft, counter: Counter) -> Value:
     """What a counter is after the loop."""
     op, call = draft.op, draft.vocabulary.call
     if draft.trips is not None and counter.start is not None:
-        return number_in(op, counter.start + draft.trips * counter.step, counter.dtype, "end")
-    trip = number_in(op, draft.trips) if draft.trips is not None else draft.trip
+        end = draft.trips * counter.step + counter.start
+        return (
+            size_in(draft, end, counter.dtype)
+            if isinstance(end, OpenSize)
+            else number_in(op, end, counter.dtype, "end")
+        )
+    trip = draft.trip if draft.trips is None else size_in(draft, draft.trips)
     assert trip is not None and counter.entry.operand is not None
     if draft.trips is None:  # a negative one runs nothing
         trip = call(op, "Max", trip, number_in(op, 0))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..graph import Node, Value
 from ..infer import words
+from ..sizes import OpenSize, at_least
 from ..types import DType
 
 _RANGE = "range"
@@ -49,6 +50,18 @@ def limits(dtype: DType | None) -> tuple[int, int]:
 def within(inner: Bounds, outer: Bounds) -> bool:
     """Whether all integers between bounds lie between others."""
     return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+_LARGEST = 2**31 - 1
+"""No dimension has more, in any runtime that counts it in 32 bits, as XLA does."""
+
+
+def hull(size: float | OpenSize) -> Bounds:
+    """Between which integers a size lies."""
+    if not isinstance(size, OpenSize):
+        return size, size
+    low, high = at_least(size.size), at_least((-size.size))
+    return -_LARGEST if low is None else low, _LARGEST if high is None else -high
 
 
 def stated(value: Value | None) -> Bounds | None:

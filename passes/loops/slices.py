@@ -22,10 +22,11 @@ from dataclasses import dataclass
 
 from ..graph import Value
 from ..loop import Captured, Carried, Sliced, Stacked
+from ..sizes import OpenSize, dims_of, is_at_most, size_of
 from ..types import TensorType
 from .affine import Line
 from .draft import DraftSlot, LoopDraft
-from .ranges import within
+from .ranges import hull, within
 from .vocabulary import Access
 
 
@@ -46,14 +47,18 @@ class _Part:
         """As a slot says it: None is one element, without the axis."""
         return None if self.size == 1 else self.size
 
-    def first(self, trips: int) -> int:
+    def first(self, trips: int | OpenSize) -> int:
         """The smallest index of all passes."""
-        return self.line.offset - (trips - 1) * self.size if self.reverse else self.line.offset
+        found = self.line.offset - (trips - 1) * self.size if self.reverse else self.line.offset
+        assert isinstance(found, int)
+        return found
 
-    def slot(self, trips: int, length: int) -> Sliced:
-        start, end = self.first(trips), self.first(trips) + trips * self.size
+    def slot(self, trips: int | OpenSize, length: int | OpenSize) -> Sliced:
+        start = self.first(trips)
+        end = trips * self.size + start
         if end == length:
             end = -1
+        assert isinstance(end, int)
         if self.reverse:
             return Sliced(self.axis, end, start, -self.size, self.part)
         return Sliced(self.axis, start, end, self.size, self.part)
@@ -67,8 +72,8 @@ class _Part:
 
 def _part(draft: LoopDraft, access: Access) -> _Part | None:
     """How an access moves along one axis from pass to pass; None where it doesn't do just that."""
-    shape, sizes, trips = access.whole.tensor.static_shape, access.sizes, draft.trips
-    if shape is None or not len(shape) == len(sizes) == len(access.starts):
+    shape, sizes, trips = _shape(access.whole), access.sizes, draft.trips
+    if shape is None or trips is None or not len(shape) == len(sizes) == len(access.starts):
         return None
     lines = [None if start is None else draft.lines.lines.get(start) for start in access.starts]
     axes = [axis for axis, (dim, size) in enumerate(zip(shape, sizes, strict=True)) if dim != size]
@@ -80,9 +85,22 @@ def _part(draft: LoopDraft, access: Access) -> _Part | None:
     line, size = lines[axis], sizes[axis]
     if line is not None and trips == 1:
         line = Line(size, line.offset)
-    if line is None or not size or abs(line.scale) != size:
+    if line is None or not isinstance(size, int) or not size or abs(line.scale) != size:
         return None
-    return _Part(axis, line, size) if within(draft.lines.range(line), (0, shape[axis] - size)) else None
+    part = _Part(axis, line, size)
+    if not any(isinstance(one, OpenSize) for one in (trips, shape[axis], line.offset)):
+        return part if within(draft.lines.range(line), (0, hull(shape[axis] - size)[0])) else None
+    low, high = (size_of(end) for end in draft.lines.ends(line))
+    last = size_of(shape[axis] - size)
+    if low is None or high is None or last is None or not (is_at_most(0, low) and is_at_most(high, last)):
+        return None
+    first = line.offset - (trips - 1) * size if part.reverse else line.offset
+    whole = isinstance(first, int) and (trips * size + first == shape[axis] or isinstance(trips, int))
+    return part if whole else None  # a slot's ends are numbers
+
+
+def _shape(value: Value) -> tuple[int | OpenSize, ...] | None:
+    return dims_of(value.tensor.shape)
 
 
 def slice_reads(draft: LoopDraft) -> None:
@@ -101,7 +119,7 @@ def slice_reads(draft: LoopDraft) -> None:
         whole = access.whole
         source = operands.get(whole) or draft.op.graph.add_constant(whole.data, draft.op.claim(whole.name))
         element = Value(f"{whole.name}_part", part.element(whole.tensor))
-        slot = part.slot(draft.trips, (whole.tensor.static_shape or ())[part.axis])
+        slot = part.slot(draft.trips, (_shape(whole) or ())[part.axis])
         found.append(DraftSlot(slot, source, element))
         keeps_axis = node.output.rank == whole.rank
         type = TensorType(whole.tensor.dtype, tuple(access.sizes)) if keeps_axis else element.tensor
@@ -139,7 +157,7 @@ def _stack(draft: LoopDraft, entry: DraftSlot, part: _Part, element: Value) -> N
     """A carried slot as a stacked one; what doesn't fill the value is put inside of what was there before."""
     whole, trips, initial = entry.body_input, draft.trips, entry.operand
     assert whole is not None and trips is not None and initial is not None
-    sizes = list(whole.tensor.static_shape or ())
+    sizes = list(_shape(whole) or ())
     fills = sizes[part.axis] == trips * part.size
     sizes[part.axis] = trips * part.size
     stacked = DraftSlot(Stacked(part.axis, part.reverse, part.part), body_output=element, result=entry.result)

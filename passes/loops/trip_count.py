@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..graph import Value
 from ..rewrite import Builder
+from ..sizes import OpenSize, at_least
 from ..types import DType
 from .draft import INT64, LoopDraft, number_in
-from .induction import Counter
-from .ranges import limits, scalar, truth
+from .induction import Counter, size_in
+from .ranges import hull, limits, scalar, truth
 
 _MIRRORED = {
     "Less": "Greater",
@@ -32,8 +34,8 @@ class _Count:
 
     counter: Counter
     sense: str
-    limit: int | Value
-    trips: int | None
+    limit: int | OpenSize | Value
+    trips: int | OpenSize | None
     part: Value
 
 
@@ -59,7 +61,7 @@ def count_passes(draft: LoopDraft, found: Sequence[Counter]) -> Counter | None:
         return None
     parts = _conjuncts(draft, entry.body_output)
     counts = [made for part in parts if (made := _count_of(draft, part, found)) is not None]
-    best = min(counts, key=lambda one: (one.trips is None, one.trips or 0), default=None)
+    best = min(counts, key=lambda one: (math.inf,) if one.trips is None else hull(one.trips)[::-1], default=None)
     if best is None:
         return None
     rest = [part for part in parts if part is not best.part]
@@ -67,7 +69,10 @@ def count_passes(draft: LoopDraft, found: Sequence[Counter]) -> Counter | None:
     before = _initial_rest(draft, best, [] if first is None else _conjuncts(draft, first))
     if before is None or (before and not rest):
         return None
-    draft.trips = best.trips if draft.trips is None else min(draft.trips, best.trips or draft.trips)
+    if draft.trips is None:
+        draft.trips = best.trips
+    elif isinstance(best.trips, int) and isinstance(draft.trips, int):
+        draft.trips = min(draft.trips, best.trips or draft.trips)
     draft.trip = _trip(draft, best)
     if rest:
         entry.body_output = _conjunction(draft, draft.inside, rest)
@@ -116,7 +121,7 @@ def _count_of(draft: LoopDraft, part: Value, found: Sequence[Counter]) -> _Count
     return None
 
 
-def _count(counter: Counter, sense: str, limit: int | Value, part: Value) -> _Count | None:
+def _count(counter: Counter, sense: str, limit: int | OpenSize | Value, part: Value) -> _Count | None:
     low, high = limits(counter.dtype)
     up = counter.step > 0
     if sense != "NotEqual" and up != (sense in ("Less", "LessOrEqual")):
@@ -127,6 +132,11 @@ def _count(counter: Counter, sense: str, limit: int | Value, part: Value) -> _Co
         return _Count(counter, sense, limit, None, part) if open_ else None
     distance = (limit - counter.start) * (1 if up else -1) + (sense in ("LessOrEqual", "GreaterOrEqual"))
     step = abs(counter.step)
+    if isinstance(distance, OpenSize):
+        trips = -(-distance // step)
+        least = trips if isinstance(trips, int) else at_least(trips.size)  # the type holds what a size is
+        known = sense != "NotEqual" and counter.dtype.bits >= 32 and least is not None and least >= 0
+        return _Count(counter, sense, limit, trips, part) if known else None
     if sense == "NotEqual" and (distance < 0 or distance % step):
         return None  # it wraps around, or never ends
     trips = max(-(-distance // step), 0)
@@ -140,28 +150,33 @@ def _initial_rest(draft: LoopDraft, count: _Count, parts: Sequence[Value]) -> li
     rest: list[Value] = []
     is_bounded = bool(count.trips)
     for part in parts:
-        if any(_is_start(count, *comparison) for comparison in _comparisons(draft, part)):
+        if any(_is_start(count, draft.vocabulary.size, *one) for one in _comparisons(draft, part)):
             is_bounded = True
         elif truth(part) is not True:
             rest.append(part)
     return rest if is_bounded else None
 
 
-def _is_start(count: _Count, sense: str, left: Value, right: Value) -> bool:
+def _is_start(count: _Count, sizes: Callable[[Value], OpenSize | None], sense: str, left: Value, right: Value) -> bool:
     """Whether a comparison before the loop is the one at its end."""
     limit, start = count.limit, count.counter.entry.operand
-    same = right is limit if isinstance(limit, Value) else scalar(right) == limit
+    if isinstance(limit, OpenSize):
+        same = sizes(right) == limit
+    else:
+        same = right is limit if isinstance(limit, Value) else scalar(right) == limit
     begins = left is start or (count.counter.start is not None and scalar(left) == count.counter.start)
     return sense == count.sense and same and begins
 
 
 def _trip(draft: LoopDraft, count: _Count) -> Value:
     if count.trips is not None:
-        return number_in(draft.op, count.trips)
+        return size_in(draft, count.trips)
+    assert not isinstance(count.limit, OpenSize) or count.counter.start is None
     counter, limit, start = count.counter, count.limit, count.counter.entry.operand
     assert start is not None
     call, op = draft.vocabulary.call, draft.op
-    values = [number_in(draft.op, limit) if isinstance(limit, int) else _wide(draft, limit), _wide(draft, start)]
+    end = _wide(draft, limit) if isinstance(limit, Value) else size_in(draft, limit)
+    values = [end, _wide(draft, start)]
     if counter.step < 0:
         values.reverse()
     if scalar(values[1]) == 0:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ..graph import Node, Value
 from ..rewrite import Builder
+from ..sizes import OpenSize
 from ..types import DType, TensorType
 from .affine import Lines
 from .ranges import Operation
@@ -18,7 +19,7 @@ class Access:
     """A part of an array: along each axis so many elements from a start on (None: it isn't known, or doesn't count)."""
 
     whole: Value
-    sizes: Sequence[int]
+    sizes: Sequence[int | OpenSize]
     starts: Sequence[Value | None]
 
 
@@ -35,6 +36,14 @@ class Vocabulary(Protocol):
 
     def written(self, node: Node) -> tuple[Access, Value] | None:
         """The part of an array that a node replaces, and by what; None where that isn't what the node does."""
+        ...
+
+    def size(self, value: Value) -> OpenSize | None:
+        """The open size that a scalar is; None where it isn't known as one."""
+        ...
+
+    def sized(self, op: Builder, size: OpenSize, dtype: DType) -> Value:
+        """An open size as a scalar."""
         ...
 
     def call(self, op: Builder, name: str, *operands: Value) -> Value:

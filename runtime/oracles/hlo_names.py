@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 INPUTS = "backedge_inputs"
 OUTPUTS = "backedge_outputs"
@@ -42,6 +42,42 @@ def input_names(parameters: Sequence[tuple[str, int]], attributes: str = "") -> 
     stated = stated_names(attributes, INPUTS, len(bases))
     if stated is not None:
         return stated
+    return _numbered(bases)
+
+
+def interface_names(
+    arguments: Sequence[str], results: Sequence[str], stated: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """The names of a StableHLO function's inputs and outputs.
+
+    Args:
+        arguments: what the locations call the arguments (`params['dense'].kernel`, as JAX's trees have them), "" where
+            they don't.
+        results: `jax.result_info` of each result (`result['loss']`), "" where there is none.
+        stated: the module's frontend_attributes.
+
+    Returns:
+        What the attributes say, if that fits; else the paths in JAX's trees with dots (`params.dense.kernel`), `output`
+        or `output_0`, `output_1` where results have numbers only. What would be called like another gets its place.
+    """
+    bases = [_path(name) or f"Arg_{place}" for place, name in enumerate(arguments)]
+    inputs = _listed(stated.get(INPUTS), len(bases)) or _numbered(bases)
+    paths = [_path(name.removeprefix("result")) for name in results]
+    plain = output_names(len(results))
+    bases = [numbered if not path or path.isdigit() else path for path, numbered in zip(paths, plain, strict=True)]
+    bases = [f"{name}_out" if name in inputs else name for name in bases]
+    return inputs, _listed(stated.get(OUTPUTS), len(bases)) or _numbered(bases)
+
+
+_STEP = re.compile(r"\['([^']*)'\]|\[\\?\"([^\"]*)\"\]|\[([^\]]*)\]|\.?([^.\[\]]+)")
+
+
+def _path(name: str) -> str:
+    """A path in a tree of JAX with dots: `params['dense'].kernel[0]` is `params.dense.kernel.0`."""
+    return ".".join(next((part for part in step if part), "") for step in _STEP.findall(name))
+
+
+def _numbered(bases: Sequence[str]) -> list[str]:
     shared = {base for base, count in Counter(bases).items() if count > 1}
     seen: Counter[str] = Counter()
     names: list[str] = []
@@ -49,6 +85,17 @@ def input_names(parameters: Sequence[tuple[str, int]], attributes: str = "") -> 
         names.append(f"{base}.{seen[base]}" if base in shared else base)
         seen[base] += 1
     return names
+
+
+def _listed(text: str | None, count: int) -> list[str] | None:
+    """The names that an entry of frontend_attributes lists; None if there aren't `count` different ones."""
+    try:
+        names = None if text is None else json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        return None
+    return names if len(names) == len(set(names)) == count else None
 
 
 def output_names(leaves: int, attributes: str = "") -> list[str]:
@@ -65,13 +112,7 @@ def stated_names(attributes: str, key: str, count: int) -> list[str] | None:
     found = re.search(rf'\b{key}\s*=\s*"((?:[^"\\]|\\.)*)"', attributes, re.DOTALL)
     if found is None:
         return None
-    try:
-        names = json.loads(unescape(found[1]))
-    except ValueError:
-        return None
-    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        return None
-    return names if len(names) == len(set(names)) == count else None
+    return _listed(unescape(found[1]), count)
 
 
 def name_attribute(key: str, names: Sequence[str]) -> str:

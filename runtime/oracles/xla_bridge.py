@@ -1,13 +1,13 @@
 """The process in which jaxlib turns StableHLO into HLO and back: `python -m backedge.runtime.oracles.xla_bridge TO`.
 
-Standard input is a file of any kind that `xla_files.py` knows; TO is "hlo" (HLO text), "mlir" (StableHLO text) or
-"mlirbc" (a portable artifact). The last thing on standard output is a line of JSON: the result in base64, or the
-error. jaxlib ends the process where it meets what it doesn't expect, so nobody should do this in their own.
+Standard input is a file of any kind that `xla_files.py` knows; TO is "hlo" (HLO text), "mlir" (StableHLO text),
+"mlirbc" (a portable artifact) or "graph" (what `mlir_module.py` makes of StableHLO). On standard output comes a line of
+JSON, the error or how many bytes follow, and these bytes: the result. jaxlib ends the process where it meets what it
+doesn't expect, so nobody should do this in their own.
 """
 
 from __future__ import annotations
 
-import base64
 import importlib
 import json
 import os
@@ -17,8 +17,9 @@ from typing import Any
 
 from ...passes.errors import BackedgeError, Unsupported
 from .child import die_with_parent, limit_resources
+from .mlir_module import describe
 from .outcome import one_line
-from .xla_files import bindings, read_computation, without_strings
+from .xla_files import bindings, exported_bytecode, kind_of, read_computation, without_strings
 
 _LEFT_OVER, _BESIDE = (
     re.compile(rf'^\s*(?:%[\w#:, %]+ = )?"?{dialect}\.(\w+)', re.MULTILINE) for dialect in ("mhlo", "chlo")
@@ -79,25 +80,32 @@ def portable_artifact(computation: Any) -> bytes:
 
 
 def main() -> None:
-    answer = os.fdopen(os.dup(1), "w")
+    answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     limit_resources()
     die_with_parent()
+    data = b""
     try:
-        computation = read_computation(sys.stdin.buffer.read())
-        if sys.argv[1] == "mlirbc":
-            data = portable_artifact(computation)
-        else:
-            data = {"hlo": hlo_text, "mlir": stablehlo_text}[sys.argv[1]](computation).encode()
+        data = _made(sys.argv[1], sys.stdin.buffer.read())
     except Unsupported as error:
-        found = {"node": str(error.node), "reason": error.reason}
+        found: dict[str, Any] = {"node": str(error.node), "reason": error.reason}
     except Exception as error:
         told = str(error) if isinstance(error, BackedgeError) else one_line(str(error))
         found = {"error": told or type(error).__name__}
     else:
-        found = {"data": base64.b64encode(data).decode()}
-    answer.write(json.dumps(found) + "\n")
+        found = {"length": len(data)}
+    answer.write(json.dumps(found).encode() + b"\n")
+    answer.write(data)
     answer.flush()
+
+
+def _made(to: str, data: bytes) -> bytes:
+    if to == "graph":
+        return describe(exported_bytecode(data) if kind_of(data) == "export" else data)
+    computation = read_computation(data)
+    if to == "mlirbc":
+        return portable_artifact(computation)
+    return {"hlo": hlo_text, "mlir": stablehlo_text}[to](computation).encode()
 
 
 if __name__ == "__main__":

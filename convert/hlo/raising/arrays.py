@@ -11,7 +11,7 @@ Expand of that number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -20,11 +20,14 @@ import numpy as np
 from ....passes import build
 from ....passes.build import Expr, Operand, cast
 from ....passes.build.expression import small_constant
+from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, Rule, view
+from ....passes.sizes import OpenSize, dims_of
 from ....passes.tensor import TensorData
 from ....passes.types import DType, Shape, TensorType
+from .open_sizes import size_value, size_vector
 from .support import Results, made_by, uniform
 
 INT64_MAX = 2**63 - 1
@@ -90,13 +93,25 @@ class Array(Expr):
         return cls(op, value, small_constant(value))
 
     @property
-    def sizes_known(self) -> tuple[int, ...]:
-        """The shape, all of which is known."""
-        shape = self.shape
-        assert shape is not None
-        return tuple(size for size in shape if isinstance(size, int))
+    def sizes_known(self) -> tuple[int | OpenSize, ...]:
+        """The shape; sizes that are open are functions of the inputs' sizes.
+
+        Raises:
+            Unsupported: a size isn't even that.
+        """
+        found = dims_of(self.shape)
+        if found is None:
+            raise Unsupported(f"value {self.value().name!r}", "it has a size that is only known when the model runs")
+        return found
 
     # arithmetic ----------------------------------------------------------------------------------
+
+    def like(self, other: Operand) -> Self:
+        """As an array expression; an open size in this one's element type."""
+        if not isinstance(other, str):
+            return super().like(other)
+        number = self.op.Squeeze(size_value(self.op, other), self.op.const([0]), _types=[TensorType(DType.INT64, ())])
+        return self.make(number).cast(self.dtype)
 
     def built(self, op_type: str, operands: Sequence[Expr], kind: DType | None = None, **attributes: Any) -> Self:
         dtype = operands[-1].dtype
@@ -146,7 +161,7 @@ class Array(Expr):
         """What an operator of one of these types made it of, in a known shape."""
         maker = None if self.array is not None else self.value().producer
         source = maker.inputs[0] if maker is not None and not maker.domain and maker.op_type in op_types else None
-        return None if source is None or source.tensor.static_shape is None else self.make(source)
+        return None if source is None or dims_of(source.tensor.shape) is None else self.make(source)
 
     def _number(self) -> Value | None:
         """The constant scalar that all elements are."""
@@ -158,20 +173,23 @@ class Array(Expr):
 
     def broadcast_to(self, *dims: build.values.Dim) -> Self:
         """By ONNX's rules; what is known is written out while it is short, a scalar never."""
-        shape = tuple(dim for dim in dims if isinstance(dim, int))
+        shape = tuple(dim for dim in dims if isinstance(dim, int | str))
         if self.shape == shape:
             return self
-        if self.array is not None and self.array.ndim and math.prod(shape) <= MOST_STATED:
-            return self.make(np.broadcast_to(self.array, shape))
+        fixed = [dim for dim in shape if isinstance(dim, int)]
+        if self.array is not None and self.array.ndim and len(fixed) == len(shape) and math.prod(fixed) <= MOST_STATED:
+            return self.make(np.broadcast_to(self.array, fixed))
         value = self._number() or self.value()
         type = TensorType(self.dtype, shape)
-        return self.make(self.op.Expand(value, self.op.const(list(shape), DType.INT64), _types=[type]))
+        return self.make(self.op.Expand(value, size_vector(self.op, shape), _types=[type]))
 
     def reshape(self, *dims: build.values.Dim | None) -> Self:
         """In a shape of known sizes (one may be -1), by Squeeze or Unsqueeze where only ones go or come."""
-        shape = tuple(dim for dim in dims if isinstance(dim, int))
+        shape = tuple(dim for dim in dims if isinstance(dim, int | str))
         if self.shape == shape:
             return self
+        if len(shape) == len(dims) and not all(isinstance(dim, int) for dim in shape):
+            return self._in_open_shape(shape)
         if self.array is not None or self.value().data is not None or -1 in shape:
             return super().reshape(*dims)
         if self._number() is not None:
@@ -182,6 +200,26 @@ class Array(Expr):
         found = self._as_element(shape) or self.with_ones(shape)
         where = self.op.const(list(shape), DType.INT64)
         return found or self.make(self.op.Reshape(self, where, allowzero=1 if 0 in shape else None))
+
+    def _in_open_shape(self, shape: tuple[int | str, ...]) -> Self:
+        """In a shape that has open sizes. ONNX's Reshape copies a size from the same place (0) and finds one out (-1)."""
+        if self._number() is not None:
+            return self.broadcast_to(*shape)
+        source = self._source("Reshape", "Squeeze", "Unsqueeze")
+        if source is not None and source.array is None:
+            return source.reshape(*shape)
+        found = self.with_ones(shape)
+        if found is not None:
+            return found
+        have, type = self.shape or (), TensorType(self.dtype, shape)
+        listed = [0 if place < len(have) and have[place] == dim else dim for place, dim in enumerate(shape)]
+        open_ = [place for place, dim in enumerate(listed) if isinstance(dim, str)]
+        if len(open_) == 1 and 0 not in (*shape, *have):
+            listed[open_[0]] = -1
+            open_ = []
+        if open_ or 0 in shape:
+            return self.make(self.op.Reshape(self, size_vector(self.op, shape), allowzero=1, _types=[type]))
+        return self.make(self.op.Reshape(self, self.op.const(listed, DType.INT64), _types=[type]))
 
     def _as_element(self, shape: Sequence[int]) -> Self | None:
         """What was sliced out of one dimension as the element there that it is; None where that isn't all."""
@@ -219,7 +257,7 @@ class Array(Expr):
             return self if list(perm) == sorted(perm) else super().transpose(*perm)
         assert shape is not None
         moved = [axis for axis in perm if shape[axis] != 1]
-        whole = [size for axis in perm if isinstance(size := shape[axis], int)]
+        whole = [size for axis in perm if isinstance(size := shape[axis], int | str)]
         if len(whole) == len(shape) and (moved == sorted(moved) or uniform(self.value()) is not None):
             return self.reshape(*whole)
         before, source = made_by(self.value(), "Transpose"), self._source("Transpose")
@@ -227,27 +265,30 @@ class Array(Expr):
             return source.transpose(*(before.attributes["perm"][axis] for axis in perm))
         return super().transpose(*perm)
 
-    def slice(self, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int] | None = None) -> Self:
+    def slice(
+        self, starts: Sequence[int | str], stops: Sequence[int | str], steps: Sequence[int] | None = None
+    ) -> Self:
         """`[start:stop:step, ...]`, positions counted from the front, every size known where it is cut."""
         shape = self.shape
         assert shape is not None
         steps = steps or [1] * len(shape)
         bounds = list(zip(starts, stops, steps, strict=True))
         axes = [axis for axis, size in enumerate(shape) if bounds[axis] != (0, size, 1)]
-        sizes = [len(range(*bounds[axis])) if axis in axes else size for axis, size in enumerate(shape)]
-        fixed = [size for size in sizes if isinstance(size, int)]
+        sizes = [_count(*bounds[axis]) if axis in axes else size for axis, size in enumerate(shape)]
+        fixed = [size for size in sizes if isinstance(size, int | str)]
         if not axes:
             return self
         constant = self.array if self.array is not None else small_constant(self.value())
         if len(fixed) == len(sizes) and (constant is None or constant.size == 1) and self._number() is not None:
             return self.broadcast_to(*fixed)
-        if constant is not None:
-            return self.make(constant[tuple(slice(*bound) for bound in bounds)])
-        columns = [[bounds[axis][index] for axis in axes] for index in range(3)]
-        first, last, step = (self.op.const(column, DType.INT64) for column in columns)
+        known = [[one for one in bound if isinstance(one, int)] for bound in bounds]
+        if constant is not None and all(len(bound) == 3 for bound in known):
+            return self.make(constant[tuple(slice(*bound) for bound in known)])
+        first, last = (size_vector(self.op, [bounds[axis][index] for axis in axes]) for index in range(2))
+        paces = [bounds[axis][2] for axis in axes]
         type = TensorType(self.dtype, tuple(sizes))
-        where = self.op.const(axes, DType.INT64)
-        return self.make(self.op.Slice(self, first, last, where, None if {*columns[2]} == {1} else step, _types=[type]))
+        where, step = (self.op.const(numbers, DType.INT64) for numbers in (axes, paces))
+        return self.make(self.op.Slice(self, first, last, where, None if {*paces} == {1} else step, _types=[type]))
 
     def pad(self, before: Sequence[int], behind: Sequence[int], number: Self | None = None) -> Self:
         """With elements before and behind it in each dimension, of which a negative number is taken away: 0, or a
@@ -256,11 +297,13 @@ class Array(Expr):
             return self
         if number is not None and number.array is not None and not any(number.array.tobytes()):
             number = None
-        pads = self.make(np.array([*before, *behind]))
+        pads = size_vector(self.op, [*before, *behind])
         dtype = self.dtype
         work = _NO_KERNEL["Pad"].get(dtype, dtype)
         wide, fill = self.cast(work), None if number is None else number.cast(work)
-        return self.make(self.op.Pad(wide, pads, fill)).cast(dtype)
+        made = zip(self.shape or (), before, behind, strict=True)
+        sizes = [None if not isinstance(dim, int | str) else low + dim + high for dim, low, high in _computable(made)]
+        return self.make(self.op.Pad(wide, pads, fill, _types=[TensorType(work, tuple(sizes))])).cast(dtype)
 
     def dilate(self, strides: Sequence[int], number: Self) -> Self:
         """With a gap behind each element, filled with a scalar: [n] -> [n, 1] -> [n, stride] -> [n * stride]."""
@@ -291,6 +334,19 @@ class Array(Expr):
         return moved.reshape(*(next(left) if label in labels else 1 for label in wanted))
 
 
+def _count(start: int | str, stop: int | str, step: int) -> int | OpenSize:
+    """How many positions there are."""
+    if isinstance(start, int) and isinstance(stop, int):
+        return len(range(start, stop, step))
+    first, last = (dim if isinstance(dim, int) else OpenSize(dim) for dim in (start, stop))
+    return (last - first + (step - 1)) // step
+
+
+def _computable(rows: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
+    """Rows of sizes as what can be computed with."""
+    return ([OpenSize(item) if isinstance(item, str) else item for item in row] for row in rows)
+
+
 def _ones_between(short: Shape, long: Shape) -> list[int] | None:
     """At which positions of `long` stand ones that make it of `short`; None where it isn't made so."""
     axes: list[int] = []
@@ -310,10 +366,20 @@ def arrays(op: Builder, *values: Value) -> list[Array]:
     return [Array(op, value) for value in values]
 
 
-def arange(op: Builder, count: int) -> Array:
+def arange(op: Builder, count: int | str) -> Array:
     """0, 1 ... count - 1 as int64."""
+    if isinstance(count, str):
+        zero, end, one = op.const(0), op.Squeeze(size_value(op, count), op.const([0])), op.const(1)
+        return Array(op, op.Range(zero, end, one, _types=[TensorType(DType.INT64, (count,))]))
     made = build.arange(op, count)
     return Array(op, made.value() if made.array is None else made.array)
+
+
+def listed(op: Builder, sizes: Sequence[int | str]) -> Any:
+    """Sizes as what arithmetic takes: an array, or a vector of int64 where some are open."""
+    if all(isinstance(size, int) for size in sizes):
+        return np.array(sizes)
+    return Array(op, size_vector(op, sizes))
 
 
 def full(op: Builder, number: Any, dtype: DType, shape: Sequence[int]) -> Array:

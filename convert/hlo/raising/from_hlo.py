@@ -19,7 +19,8 @@ from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
-from ....passes.types import DType, TensorType
+from ....passes.sizes import dims_of
+from ....passes.types import TensorType
 from ..dialect import form_of, origin_of
 from . import (
     batch_norm,
@@ -33,6 +34,7 @@ from . import (
     fft,
     gather,
     integers,
+    open_sizes,
     random,
     reduce,
     reduce_window,
@@ -44,6 +46,7 @@ from . import (
 from .canonical import canonical
 from .collectives import HOST, refuse_more_devices
 from .complex_pairs import split_complex
+from .open_sizes import size_vector
 from .while_loops import recover_loops
 
 _MEMORY = ("alias_passthrough_params", "buffer_donor", "input_output_alias")
@@ -60,6 +63,7 @@ RULES = combine(
     fft.RULES,
     gather.RULES,
     integers.RULES,
+    open_sizes.RULES,
     reduce_window.RULES,
     random.RULES,
     reduce.RULES,
@@ -80,15 +84,15 @@ def _sized(build: Rule) -> Rule:
         values = [made] if isinstance(made, Value) else list(made)
         for index, (value, old) in enumerate(zip(values, node.outputs, strict=False)):
             if isinstance(value.type, TensorType) and isinstance(old.type, TensorType):
-                here, there = value.type.static_shape, old.type.static_shape
+                here, there = dims_of(value.type.shape), dims_of(old.type.shape)
                 if here is not None and there is not None and here != there and _spreads(here, there):
-                    values[index] = op.Expand(value, op.const(list(there), DType.INT64))
+                    values[index] = op.Expand(value, size_vector(op, there), _types=[old.type])
         return values
 
     return checked
 
 
-def _spreads(here: Sequence[int], there: Sequence[int]) -> bool:
+def _spreads(here: Sequence[int | str], there: Sequence[int | str]) -> bool:
     """Whether ONNX broadcasts the one shape to the other."""
     missing = len(there) - len(here)
     return missing >= 0 and all(size in (1, wanted) for size, wanted in zip(here, there[missing:], strict=True))
@@ -113,7 +117,7 @@ def raise_graph(graph: Graph) -> Graph:
         RemoveDead()(plain)
         plain = recover_loops(plain)
         rules = {**{key: list(map(_sized, rows)) for key, rows in RULES.items()}, (LOOPS, "Loop"): [Builder.copy]}
-        rewriter = Rewriter(HUB, rules, _refuse)
+        rewriter = Rewriter(HUB, rules, _refuse, context={})
         new = rewriter.run(plain)
         outputs = form_of(graph).outputs
         if len(outputs) == len(new.outputs):
@@ -123,7 +127,7 @@ def raise_graph(graph: Graph) -> Graph:
             pass
         drop_unused_constants(new)
     check_types(new)
-    notes = dict.fromkeys((*rewriter.notes, *_left_out(graph)))
+    notes = dict.fromkeys((*graph.meta.get(NOTES, ()), *rewriter.notes, *_left_out(graph)))
     if notes:
         new.meta[NOTES] = list(notes)
     return new

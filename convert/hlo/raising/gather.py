@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from ....passes.graph import Node
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.sizes import dims_of
 from ....passes.types import TensorType
 from ..dialect import DOMAIN
 from ..dimension_numbers import GatherNumbers, Label
-from .arrays import Array, arange, moved_in_wide_types
+from .arrays import Array, arange, full, moved_in_wide_types
 from .index_computation import Starts, starts_of, with_windows, within
 from .support import Results, shape_of, uniform
 
@@ -31,13 +30,13 @@ def gather(op: Builder, node: Node) -> Results:
     x, indices = input_of(node, 0), input_of(node, 1)
     shape, wanted = shape_of(node, x), shape_of(node, node.outputs[0])
     shape_of(node, indices)
-    numbers, size = GatherNumbers.of(node, len(shape)), node.attributes["slice_sizes"]
+    numbers, size = GatherNumbers.of(node, len(shape)), dims_of(node.attributes["slice_sizes"]) or ()
     if 0 in wanted:
-        return op.const(np.zeros(wanted, dtype_of(node, x).numpy))
+        return full(op, 0, dtype_of(node, x), wanted).value()
     if uniform(x) is not None:
         return Array(op, x).broadcast_to(*wanted).value()
     starts = starts_of(op, numbers, indices)
-    moving = [axis for axis in sorted(numbers.mapped) if size[axis] < shape[axis]]
+    moving = [axis for axis in sorted(numbers.mapped) if size[axis] != shape[axis]]
     part, labels = _sliced(Array(op, x), numbers, size, moving)
     if moving:
         others = len(labels) - len(numbers.batching) - 1
@@ -101,7 +100,7 @@ def _by_coordinates(
     indices = with_windows(indices, [size[axis] for axis in starts.axes])
     made = TensorType(x.dtype, (*indices.sizes_known[:-1], *x.sizes_known[len(batches) + len(moving) :]))
     found = x.make(x.op.GatherND(x, indices, batch_dims=len(batches) or None, _types=[made]))
-    wide: list[Label] = [("window", axis) for axis in starts.axes if size[axis] > 1]
+    wide: list[Label] = [("window", axis) for axis in starts.axes if size[axis] != 1]
     return found, [*batches, *own, *wide, *rest]
 
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from ....passes.constant_analysis import static_array
 from ....passes.graph import Value
-from ....passes.loops.ranges import Bounds, bounds, limits, truth
+from ....passes.loops.ranges import Bounds, bounds, hull, limits, truth
 from ....passes.rewrite import Builder
+from ....passes.sizes import OpenSize, dims_of
 from ....passes.types import DType
 from ..dimension_numbers import GatherNumbers, Label
-from .arrays import INT64_MAX, MOST_STATED, Array, arange, concat
+from .arrays import INT64_MAX, MOST_STATED, Array, arange, concat, listed
 
 
 def as_index(op: Builder, value: Value) -> Array:
@@ -84,10 +85,10 @@ def parts_of(value: Value, count: int) -> list[Value] | None:
     return parts if len(parts) == count and all((one.tensor.shape or (0,))[-1] == 1 for one in parts) else None
 
 
-def inside(value: Value, last: Sequence[int]) -> bool:
+def inside(value: Value, last: Sequence[int | OpenSize]) -> bool:
     """Whether the numbers in the last dimension are certainly none below 0 and none behind `last`."""
     pairs = zip(columns(value, len(last)), last, strict=True)
-    return all(low >= 0 and high <= end for (low, high), end in pairs)
+    return all(low >= 0 and high <= hull(end)[0] for (low, high), end in pairs)
 
 
 def comparable(op: Builder, value: Value) -> Array:
@@ -101,24 +102,26 @@ def comparable(op: Builder, value: Value) -> Array:
     return Array(op, value, None if value.data is None else value.data.numpy())
 
 
-def clamped(x: Array, last: Sequence[int]) -> Array:
+def clamped(x: Array, last: Sequence[int | OpenSize]) -> Array:
     """Integers moved to where they lie from 0 to `last`, which has an end for each in the last dimension.
 
     Before they are cast to int64: ONNX Runtime's Min, Max and Clip take some int64 for smaller than they are.
     """
-    ends = last[0] if len(set(last)) == 1 else np.array(last)
-    if x.array is not None:
-        return x.make(np.clip(x.array, 0, ends).astype(np.int64))
+    known = [end for end in last if isinstance(end, int)]
+    if x.array is not None and len(known) == len(last):
+        return x.make(np.clip(x.array, 0, known[0] if len(set(known)) == 1 else np.array(known)).astype(np.int64))
     found = columns(x.value(), len(last))
     low = any(below < 0 for below, _ in found)
-    high = any(above > end for (_, above), end in zip(found, last, strict=True))
-    if low and high and isinstance(ends, int):
-        return x.call("Clip", 0, ends)
+    high = any(above > hull(end)[0] for (_, above), end in zip(found, last, strict=True))
+    if low and high and len(set(last)) == len(set(known)) == 1:
+        return x.call("Clip", 0, known[0])
     x = x.maximum(0) if low else x
-    return x.minimum(ends) if high else x
+    if not high:
+        return x
+    return x.minimum(last[0] if len(set(last)) == 1 else listed(x.op, last))
 
 
-def within(op: Builder, value: Value, last: Sequence[int]) -> Array:
+def within(op: Builder, value: Value, last: Sequence[int | OpenSize]) -> Array:
     """Integers of any type as int64 from 0 to `last`: what lies outside moves to the nearer end."""
     return as_index(op, clamped(comparable(op, value), last).value())
 
@@ -127,7 +130,8 @@ def grid(vectors: Sequence[Array]) -> Array:
     """The coordinates of every element that the vectors' elements cross at: [n0, n1, ..., how many vectors]."""
     counts = [one.sizes_known[0] for one in vectors]
     rank = len(counts)
-    if math.prod(counts) * rank > MOST_STATED:
+    known = [count for count in counts if isinstance(count, int)]
+    if len(known) < rank or math.prod(known) * rank > MOST_STATED:
         vectors = [Array(one.op, one.value()) for one in vectors]
     whole = (one.along(axis, rank).broadcast_to(*counts) for axis, one in enumerate(vectors))
     return concat([one.reshape(*counts, 1) for one in whole], rank)
@@ -135,7 +139,7 @@ def grid(vectors: Sequence[Array]) -> Array:
 
 def with_windows(starts: Array, size: Sequence[int]) -> Array:
     """The coordinates of all elements of windows: [.., n] -> [.., sizes above 1 .., n], a size for each of n axes."""
-    wide = [part for part in size if part > 1]
+    wide = [part for part in size if part != 1]
     if not wide:
         return starts
     offsets = grid([arange(starts.op, part) for part in size]).reshape(*wide, len(size))
@@ -151,9 +155,9 @@ class Starts:
     axes: tuple[int, ...]
 
     @property
-    def batch(self) -> tuple[int, ...]:
+    def batch(self) -> tuple[int | OpenSize, ...]:
         """The sizes of the batch dimensions."""
-        shape = self.value.tensor.static_shape
+        shape = dims_of(self.value.tensor.shape)
         assert shape is not None
         return shape[:-1]
 

@@ -106,13 +106,13 @@ def _nans(x: Array) -> Array:
 def _scatter_one(op: Builder, windows: Scatter) -> Put:
     """What scatters into one operand; the indices are worked out once for all of them."""
     numbers, shape, window = windows.numbers, windows.shape, windows.window
-    moving = [axis for axis in sorted(numbers.mapped) if window[axis] < shape[axis]]
+    moving = [axis for axis in sorted(numbers.mapped) if window[axis] != shape[axis]]
     if not moving and windows.valid is not None:
         moving = [numbers.mapped[0]]
     partial = [
         axis
         for axis in range(len(shape))
-        if window[axis] < shape[axis] and axis not in moving and axis not in numbers.batching
+        if window[axis] != shape[axis] and axis not in moving and axis not in numbers.batching
     ]
     if partial or not moving or (numbers.batching and len(moving) > 1):
         return put_flat(op, windows)

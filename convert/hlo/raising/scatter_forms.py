@@ -13,9 +13,10 @@ from ....passes.build import where
 from ....passes.graph import Graph, Value
 from ....passes.loop import Carried, Sliced
 from ....passes.rewrite import Builder
+from ....passes.sizes import OpenSize
 from ....passes.types import DType, TensorType
 from ..dimension_numbers import GatherNumbers, Label
-from .arrays import WIDE, Array, arange, cast_back, values
+from .arrays import WIDE, Array, arange, cast_back, listed, values
 from .index_computation import Starts, as_index, clamped, comparable, inside, with_windows
 
 REPLACE = "none"
@@ -43,8 +44,8 @@ class Scatter:
     """
 
     numbers: GatherNumbers
-    shape: tuple[int, ...]
-    window: tuple[int, ...]
+    shape: tuple[int | OpenSize, ...]
+    window: tuple[int | OpenSize, ...]
     labels: list[Label]
     starts: Starts
     nearest: Starts
@@ -55,7 +56,7 @@ class Scatter:
         if self.valid is None:
             return as_index(op, starts.value)
         if len(spare) > 1 or self.valid.array is not None:
-            return where(self.valid.reshape(*starts.batch, 1), as_index(op, starts.value), np.array(spare))
+            return where(self.valid.reshape(*starts.batch, 1), as_index(op, starts.value), listed(op, spare))
         return where(self.valid, as_index(op, starts.line(op)), spare[0]).reshape(*starts.batch, 1)
 
     def ordered(self, update: Array, wanted: Sequence[Label]) -> Array:
@@ -142,7 +143,7 @@ def by_coordinates(op: Builder, windows: Scatter, moving: Sequence[int]) -> Form
     axes: list[Label] = [("window", axis) for axis in moving]
     every: list[Label] = [("window", axis) for axis in range(len(shape))]
     rest = [label for label in every if label not in axes]
-    wide = [label for axis, label in zip(moving, axes, strict=True) if window[axis] > 1]
+    wide = [label for axis, label in zip(moving, axes, strict=True) if window[axis] != 1]
     spare = [shape[moving[0]], *[0] * (len(moving) - 1)]
 
     def indices(aside: bool) -> Array:
@@ -170,7 +171,7 @@ def by_element(op: Builder, windows: Scatter, axis: int) -> Form:
     near = as_index(op, windows.nearest.only(op, [axis]).line(op))
     names = starts.batch_labels
     own = [label for label in names if label not in labels]
-    if room > 1:
+    if room != 1:
         own, names = [*own, labels[axis]], [*names, labels[axis]]
     order = [*labels[:axis], *own, *labels[axis + 1 :]]
     behind = axis + len(own)
@@ -182,18 +183,19 @@ def by_element(op: Builder, windows: Scatter, axis: int) -> Form:
 
     def indices(aside: bool) -> Array:
         first = windows.redirected(op, starts, [length]) if aside else near
-        if room > 1:
+        if room != 1:
             return merged((first.reshape(*starts.batch, 1) + arange(op, room)).rearrange(names, order))
         return merged(first.reshape(*starts.batch).rearrange(names, order))
 
     def everywhere(index: Array) -> Array:
         """An index for each element of the updates."""
-        full = list(map(max, index.sizes_known, windows.window))
-        x = index if math.prod(full) <= _MOST_STATED else Array(op, index.value())
+        full = [own if size == 1 else size for size, own in zip(index.sizes_known, windows.window, strict=True)]
+        known = [size for size in full if isinstance(size, int)]
+        x = index if len(known) == len(full) and math.prod(known) <= _MOST_STATED else Array(op, index.value())
         return x.broadcast_to(*full)
 
     def mask(x: Array) -> Array:
-        more = [room] * (room > 1)
+        more = [room] * (room != 1)
         x = x.reshape(*starts.batch, *[1] * len(more)).broadcast_to(*starts.batch, *more)
         return merged(x.rearrange(names, order))
 
@@ -239,7 +241,7 @@ def _weighted(x: Array, weights: Sequence[int]) -> Array:
     """The sum of the numbers in the last dimension, each times its weight: [.., n] -> [..]."""
     if len(weights) == 1:
         return x.squeeze(len(x.sizes_known) - 1) * weights[0]
-    return (x * np.array(weights)).sum(len(x.sizes_known) - 1)
+    return (x * listed(x.op, weights)).sum(len(x.sizes_known) - 1)
 
 
 def _flat_operand(windows: Scatter, operand: Array) -> Array:

@@ -9,12 +9,14 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.sizes import dims_of
 from ....passes.types import DType, Shape, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
 from ..text.tree import PadDim, SliceDim
 from .arrays import WIDE, Array, arange, cast_back, concat, moved_in_wide_types
 from .index_computation import as_index, grid, within
+from .open_sizes import size_vector
 from .support import Results, shape_of, uniform
 
 _MOST_COUNTED = 4096  # elements of a constant that counts; longer ones are a Range
@@ -28,8 +30,8 @@ def broadcast(op: Builder, node: Node) -> Results:
     assert result is not None
     indices = tuple(node.attributes.get("dimensions", ()))
     x = x.transpose(*sorted(range(len(indices)), key=lambda axis: indices[axis]))
-    target = [dim if isinstance(dim, int) else 1 for dim in result]  # a dynamic one is the operand's own
-    if any(not isinstance(dim, int) and index not in indices for index, dim in enumerate(result)):
+    target = [dim if isinstance(dim, int | str) else 1 for dim in result]  # a dynamic one is the operand's own
+    if any(not isinstance(dim, int | str) and index not in indices for index, dim in enumerate(result)):
         raise Unsupported(node, "it spreads a value to a size that is only known when the model runs")
     one = uniform(x.value())
     if one is not None:
@@ -38,14 +40,14 @@ def broadcast(op: Builder, node: Node) -> Results:
     inner = tuple(result[index] if index in indices else 1 for index in range(first, len(result)))
     if target == [1] * first + list(inner):  # nothing is repeated
         return _in_shape(node, x, result).value()
-    sizes = op.const(target, DType.INT64)
-    return op.Expand(_in_shape(node, x, inner), sizes, _types=[node.outputs[0].type])
+    own = [1 if index in indices else dim for index, dim in enumerate(target)]  # nothing is repeated along its own
+    return op.Expand(_in_shape(node, x, inner), size_vector(op, own), _types=[node.outputs[0].type])
 
 
 def _in_shape(node: Node, x: Array, shape: Shape) -> Array:
     """`x` in a shape that may have one size that isn't known."""
-    whole = [dim for dim in shape if isinstance(dim, int)]
-    if x.value().tensor.static_shape is not None and len(whole) == len(shape):
+    whole = [dim for dim in shape if isinstance(dim, int | str)]
+    if dims_of(x.value().tensor.shape) is not None and len(whole) == len(shape):
         return x.reshape(*whole)
     found = x.with_ones(shape)
     if found is not None:
@@ -109,14 +111,14 @@ def iota(op: Builder, node: Node) -> Results:
     if 0 in shape:
         return op.const(np.zeros(shape, dtype.numpy))
     size, wide = shape[axis], WIDE.get(dtype, dtype)
-    if size <= _MOST_COUNTED or wide is not dtype:
+    if isinstance(size, int) and (size <= _MOST_COUNTED or wide is not dtype):
         # float types that end before the count does overflow as a conversion of the integers does
         numbers = np.arange(size).astype(np.float32 if dtype.is_float else np.int64)
         with np.errstate(over="ignore"):
             counts = Array(op, op.const(numbers.astype(dtype.numpy).astype(wide.numpy), wide))
     else:
         counts = arange(op, size)
-        counts = (counts.cast(DType.FLOAT32) if dtype.is_float and dtype.bits < 32 else counts).cast(dtype)
+        counts = (counts.cast(DType.FLOAT32) if dtype.is_float and dtype.bits < 32 else counts).cast(wide)
     counts = counts.along(axis, len(shape)).broadcast_to(*shape)
     return cast_back(op, counts.value(), dtype)
 
@@ -128,7 +130,7 @@ def slice_(op: Builder, node: Node) -> Results:
     x = Array(op, input_of(node, 0))
     parts: tuple[SliceDim, ...] = node.attributes.get("slice", ())
     steps = [
-        1 if part.limit - part.start <= 1 and isinstance(dim, int) else part.stride
+        1 if isinstance(part.limit, int) and part.limit - part.start <= 1 and isinstance(dim, int) else part.stride
         for part, dim in zip(parts, x.shape or (), strict=True)
     ]
     return x.slice([part.start for part in parts], [part.limit for part in parts], steps).value()
@@ -141,7 +143,7 @@ def pad(op: Builder, node: Node) -> Results:
     x, value = Array(op, input_of(node, 0)), Array.of(op, input_of(node, 1))
     shape = shape_of(node, input_of(node, 0))
     parts: tuple[PadDim, ...] = node.attributes.get("padding", ())
-    gaps = [part.interior if size > 1 else 0 for part, size in zip(parts, shape, strict=True)]
+    gaps = [part.interior if part.interior and size > 1 else 0 for part, size in zip(parts, shape, strict=True)]
     wide = [size + (size - 1) * gap if gap else size for size, gap in zip(shape, gaps, strict=True)]
     # in the positions of the widened operand the result is what lies from -low to its size + high
     low = [-part.low for part in parts]
@@ -149,7 +151,8 @@ def pad(op: Builder, node: Node) -> Results:
     have = [size * (gap + 1) for size, gap in zip(shape, gaps, strict=True)]  # with a gap behind the last one, too
     starts = [max(start, 0) for start in low]
     stops = [min(end, size) for end, size in zip(high, have, strict=True)]
-    if any(start >= stop for start, stop in zip(starts, stops, strict=True)) or _same(x, value):
+    fixed = [pair for pair in zip(starts, stops, strict=True) if all(isinstance(end, int) for end in pair)]
+    if any(start >= stop for start, stop in fixed) or _same(x, value):
         return value.broadcast_to(*(end - start for start, end in zip(low, high, strict=True))).value()
     before = [max(-start, 0) for start in low]
     behind = [max(end - size, 0) for end, size in zip(high, have, strict=True)]
@@ -184,13 +187,13 @@ def dynamic_slice(op: Builder, node: Node) -> Results:
     One element of a dimension is a Gather with a scalar, whose dimension is put back; a reshape behind it takes
     it away again.
     """
-    x, size = Array(op, input_of(node, 0)), tuple(node.attributes.get("dynamic_slice_sizes", ()))
+    x, size = Array(op, input_of(node, 0)), dims_of(node.attributes.get("dynamic_slice_sizes", ())) or ()
     shape = shape_of(node, input_of(node, 0))
     if uniform(x.value()) is not None:
         return x.broadcast_to(*size).value()
     fixed, moving = [0] * len(shape), dict[int, Array]()
     for axis, value in enumerate(_starts(op, node, 1, len(shape))):
-        if size[axis] < shape[axis]:
+        if size[axis] != shape[axis]:
             start = within(op, value, [shape[axis] - size[axis]])
             if start.array is not None:
                 fixed[axis] = start.item()
@@ -206,7 +209,7 @@ def dynamic_slice(op: Builder, node: Node) -> Results:
         axes = [axis - sum(one < axis for one in single) for axis in rest]
         first = concat([moving[axis].reshape(1) for axis in rest], 0)
         kept = tuple(part for axis, part in enumerate(size) if axis not in single)
-        last = first.call("Add", first.make(op.const([size[axis] for axis in rest])))
+        last = first.call("Add", size_vector(op, [size[axis] for axis in rest]))
         x = x.make(op.Slice(x, first, last, op.const(axes), _types=[TensorType(x.dtype, kept)]))
     return x.reshape(*size).value()
 
@@ -223,7 +226,7 @@ def dynamic_update_slice(op: Builder, node: Node) -> Results:
     starts = _starts(op, node, 2, len(shape))
     if size == shape or 0 in size:
         return x if 0 in size else update
-    axes = [axis for axis, part in enumerate(size) if part < shape[axis]]
+    axes = [axis for axis, part in enumerate(size) if part != shape[axis]]
     first = {axis: within(op, starts[axis], [shape[axis] - size[axis]]) for axis in axes}
     axis = axes[0]
     if len(axes) == 1 and first[axis].array is not None:
@@ -236,19 +239,18 @@ def dynamic_update_slice(op: Builder, node: Node) -> Results:
     return op.ScatterND(x, grid(vectors), update)
 
 
-def _counted_from(start: Array, count: int) -> Array:
+def _counted_from(start: Array, count: int | str) -> Array:
     """start, start + 1 ... as a vector."""
     return start.reshape(1) if count == 1 else start + arange(start.op, count)
 
 
 def _replaced(op: Builder, x: Array, update: Value, axis: int, start: int) -> Value:
     """`x` with `update` at a known position of one dimension."""
-    shape, count = x.sizes_known, update.tensor.static_shape
-    assert count is not None
+    shape, count = x.sizes_known, Array(op, update).sizes_known
     zeros, end = [0] * len(shape), start + count[axis]
     before = x.slice(zeros, [*shape[:axis], start, *shape[axis + 1 :]])
     behind = x.slice([*zeros[:axis], end, *zeros[axis + 1 :]], shape)
-    parts = [part for part, size in ((before, start), (update, 1), (behind, shape[axis] - end)) if size]
+    parts = [part for part, size in ((before, start), (update, 1), (behind, shape[axis] - end)) if size != 0]
     return op.Concat(*parts, axis=axis)
 
 

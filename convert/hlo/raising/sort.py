@@ -13,12 +13,14 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.loops.ranges import limits, scalar
 from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType
+from ....passes.sizes import OpenSize
+from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
 from ..infer_tools import number
 from .arrays import INT64_MIN, Array, arrays, move_widened, values
 from .computations import applied, computation, is_count, part
+from .open_sizes import size_vector
 from .support import Results, shape_of
 
 _DOWN = {"LT": False, "LE": False, "GT": True, "GE": True}
@@ -232,13 +234,21 @@ def _gathered(x: Array, indices: Array, axis: int) -> Array:
     return move_widened(x, lambda wide: wide.call("GatherElements", indices, axis=axis))
 
 
-def _sorted(orders: Sequence[_Order], axis: int, count: int) -> tuple[Array, Array]:
+def _sorted(orders: Sequence[_Order], axis: int, count: int | OpenSize) -> tuple[Array, Array]:
     """The first of several numbers sorted, and at which position everything stood before."""
     indices = best = None
     for numbers, descending in reversed(orders):
         if indices is not None:
             numbers = numbers.call("GatherElements", indices, axis=axis)
-        found = numbers.op.TopK(numbers, numbers.op.const([count]), _outputs=2, axis=axis, largest=int(descending))
+        shape = tuple(count if at == axis else dim for at, dim in enumerate(numbers.sizes_known))
+        found = numbers.op.TopK(
+            numbers,
+            size_vector(numbers.op, [count]),
+            _outputs=2,
+            _types=[TensorType(numbers.dtype, shape), TensorType(DType.INT64, shape)],
+            axis=axis,
+            largest=int(descending),
+        )
         best, order = map(numbers.make, found)
         indices = order if indices is None else indices.call("GatherElements", order, axis=axis)
     assert best is not None and indices is not None

@@ -10,6 +10,7 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_array
+from ....passes.sizes import OpenSize, dims_of
 
 
 class CallsHost(Unsupported):
@@ -22,13 +23,13 @@ class CallsHost(Unsupported):
 Results = Value | Sequence[Value] | None
 
 
-def shape_of(node: Node, value: Value) -> tuple[int, ...]:
-    """The sizes of a value.
+def shape_of(node: Node, value: Value) -> tuple[int | OpenSize, ...]:
+    """The sizes of a value, computed of the inputs' sizes where they are open.
 
     Raises:
         Unsupported: a size is only known when the model runs.
     """
-    shape = value.tensor.static_shape
+    shape = dims_of(value.tensor.shape)
     if shape is None:
         raise Unsupported(node, f"{value.name!r} has a size that is only known when the model runs")
     return shape
@@ -94,7 +95,7 @@ def _without_expands(values: Sequence[Value], shape: Sequence[object]) -> list[V
     found = list(values)
     for index, value in enumerate(values):
         source = _unexpanded(value)
-        if source is value or source.tensor.static_shape is None:
+        if source is value or dims_of(source.tensor.shape) is None:
             continue
         others = [other for position, other in enumerate(found) if position != index]
         if _broadcast([source, *others]) == tuple(shape):

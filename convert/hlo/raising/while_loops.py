@@ -21,6 +21,7 @@ from ....passes.loops.ranges import Operation
 from ....passes.loops.scans import recovered
 from ....passes.loops.vocabulary import Access
 from ....passes.rewrite import Builder, Rewriter, collect, rule
+from ....passes.sizes import OpenSize, dims_of
 from ....passes.types import DType, TensorType
 from ..build import HLO, HloBuilder
 from ..dialect import DOMAIN
@@ -49,14 +50,22 @@ class HloVocabulary:
 
     def read(self, node: Node, lines: Lines) -> Access | None:
         whole = node.inputs[0] if node.op_type == "dynamic-slice" else None
-        return None if whole is None else Access(whole, node.attributes["dynamic_slice_sizes"], node.inputs[1:])
+        sizes = None if whole is None else dims_of(node.attributes["dynamic_slice_sizes"])
+        return None if whole is None or sizes is None else Access(whole, sizes, node.inputs[1:])
 
     def written(self, node: Node) -> tuple[Access, Value] | None:
         if node.op_type != "dynamic-update-slice":
             return None
         whole, update, *starts = node.inputs
-        size = None if update is None else update.tensor.static_shape
+        size = None if update is None else dims_of(update.tensor.shape)
         return None if whole is None or update is None or size is None else (Access(whole, size, starts), update)
+
+    def size(self, value: Value) -> OpenSize | None:
+        maker = value.producer
+        return OpenSize(maker.attributes["size"]) if maker is not None and maker.op == (DOMAIN, "size") else None
+
+    def sized(self, op: Builder, size: OpenSize, dtype: DType) -> Value:
+        return op.call("size", _types=[TensorType(dtype, ())], size=str(size))
 
     def call(self, op: Builder, name: str, *operands: Value) -> Value:
         return op.call(_OPCODES[name], *operands)

@@ -1,0 +1,163 @@
+"""Integers that a StableHLO program computes sizes with, as polynomials over the sizes of its inputs.
+
+`jax.export` writes a program with open sizes so that `get_dimension_size` gives them, scalar arithmetic makes others of
+them, and `concatenate` puts them together as the operands of dynamic operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....passes.sizes import Size, at_least, computed, is_at_most
+
+Known = np.ndarray[Any, Any]
+"""The elements of a small tensor of integers or bools, each an int, a Polynomial, or None where it isn't known."""
+
+MOST = 64
+"""Elements of a tensor that is followed."""
+
+
+def known(items: Any, shape: Sequence[int]) -> Known:
+    """An array of what is known."""
+    array = np.empty(tuple(shape), object)
+    array[...] = np.asarray(items, object).reshape(tuple(shape)) if array.size else array
+    return array
+
+
+def unknown(shape: Sequence[int]) -> Known:
+    return np.full(tuple(shape), None, object)
+
+
+def _each(function: Callable[..., Any]) -> Callable[..., Known]:
+    """The function of each element; None where it gives NotImplemented or an operand isn't known."""
+
+    def applied(*operands: Known) -> Known:
+        whole = np.broadcast_arrays(*operands)
+        found = np.empty(whole[0].shape, object)
+        for index in np.ndindex(found.shape):
+            items = [one[index] for one in whole]
+            found[index] = None if any(item is None for item in items) else function(*items)
+        return found
+
+    return applied
+
+
+def _sign(x: Size) -> int | None:
+    low, high = at_least(x), at_least(-x)
+    if low is not None and low > 0:
+        return 1
+    return -1 if high is not None and high > 0 else 0 if x == 0 else None
+
+
+def _divided(function: str) -> Callable[[Size, Size], Size | None]:
+    """Division toward zero and its rest, of what isn't negative: elsewhere it isn't the floor's."""
+
+    def divided(x: Size, y: Size) -> Size | None:
+        if isinstance(x, int) and isinstance(y, int) and y:
+            whole = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+            return whole if function == "floordiv" else x - whole * y
+        if (at_least(x) or -1) >= 0 or at_least(x) == 0:
+            return computed(function, x, y) if (at_least(y) or 0) > 0 else None
+        return None
+
+    return divided
+
+
+def _compared(direction: str) -> Callable[[Size, Size], bool | None]:
+    def less(x: Size, y: Size) -> bool | None:
+        return True if is_at_most(x + 1, y) else False if is_at_most(y, x) else None
+
+    def equal(x: Size, y: Size) -> bool | None:
+        if x == y:
+            return True
+        return False if is_at_most(x + 1, y) or is_at_most(y + 1, x) else None
+
+    def opposite(found: bool | None) -> bool | None:
+        return None if found is None else not found
+
+    return {
+        "EQ": equal,
+        "NE": lambda x, y: opposite(equal(x, y)),
+        "LT": less,
+        "GE": lambda x, y: opposite(less(x, y)),
+        "GT": lambda x, y: less(y, x),
+        "LE": lambda x, y: opposite(less(y, x)),
+    }[direction]
+
+
+def _selected(condition: Known, x: Known, y: Known) -> Known:
+    whole = np.broadcast_arrays(condition, x, y)
+    found = np.empty(whole[1].shape, object)
+    for index in np.ndindex(found.shape):
+        chosen, one, other = (part[index] for part in whole)
+        found[index] = one if chosen is True or one == other else other if chosen is False else None
+    return found
+
+
+def _and(x: Known, y: Known) -> Known:
+    whole = np.broadcast_arrays(x, y)
+    found = np.empty(whole[0].shape, object)
+    for index in np.ndindex(found.shape):
+        one, other = (part[index] for part in whole)
+        if one is False or other is False:
+            found[index] = False
+        else:
+            found[index] = True if one is True and other is True else None
+    return found
+
+
+def _or(x: Known, y: Known) -> Known:
+    return _not(_and(_not(x), _not(y)))
+
+
+_not = _each(lambda x: not x if isinstance(x, bool) else None)
+
+_COMPUTED: Mapping[str, Callable[..., Known]] = {
+    "add": _each(lambda x, y: x + y),
+    "and": _and,
+    "clamp": _each(lambda low, x, high: computed("min", computed("max", low, x), high)),
+    "convert": _each(lambda x: int(x) if isinstance(x, bool) else x),
+    "divide": _each(_divided("floordiv")),
+    "maximum": _each(lambda x, y: computed("max", x, y)),
+    "minimum": _each(lambda x, y: computed("min", x, y)),
+    "multiply": _each(lambda x, y: x * y),
+    "negate": _each(lambda x: -x),
+    "not": _not,
+    "or": _or,
+    "remainder": _each(_divided("mod")),
+    "select": _selected,
+    "sign": _each(_sign),
+    "subtract": _each(lambda x, y: x - y),
+}
+
+
+def follow(name: str, attributes: Mapping[str, Any], operands: Sequence[Known], shape: Sequence[int]) -> Known | None:
+    """What an operation makes of known integers; None where nothing of it is followed.
+
+    Args:
+        name: of a StableHLO operation, without the dialect.
+        shape: of its result.
+    """
+    if name == "reshape":
+        return operands[0].reshape(tuple(shape))
+    if name == "concatenate":
+        return np.concatenate(operands, attributes["dimension"])
+    if name == "slice":
+        parts = zip(attributes["start_indices"], attributes["limit_indices"], attributes["strides"], strict=True)
+        return operands[0][tuple(slice(*part) for part in parts)]
+    if name == "broadcast_in_dim":
+        lined = [1] * len(shape)
+        for axis, size in zip(attributes["broadcast_dimensions"], operands[0].shape, strict=True):
+            lined[axis] = size
+        return np.broadcast_to(operands[0].reshape(lined), tuple(shape)).copy()
+    if name == "iota":
+        axis = attributes["iota_dimension"]
+        lined = [size if index == axis else 1 for index, size in enumerate(shape)]
+        return np.broadcast_to(known(list(range(shape[axis])), lined), tuple(shape)).copy()
+    if name == "compare":
+        return _each(_compared(attributes["comparison_direction"]))(*operands)
+    compute = _COMPUTED.get(name)
+    return None if compute is None else compute(*operands)

@@ -1,0 +1,598 @@
+"""The description of a StableHLO module (see `mlir_module.py`) -> Graph of dialect "hlo".
+
+Regions of StableHLO see the values around them; in the graph a while's and a conditional's regions are handed what they
+use, and the regions of other operations may only use constants. Where a module has open sizes, every dimension gets
+the size that it has as a function of the inputs' (`passes/sizes.py`), and an integer that is such a size is a node
+"size", which needs no operand and may stand in any region.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....passes.errors import InvalidModel, Unsupported
+from ....passes.garbage import bulk
+from ....passes.graph import NOTES, Graph, Node, Value
+from ....passes.loops.draft import CARRIER
+from ....passes.node import ORIGIN
+from ....passes.sizes import dim_of, size_of, symbols
+from ....passes.tensor import TensorData
+from ....passes.types import Dim, DType, Interval, TensorType, Type
+from ....runtime.oracles.hlo_names import interface_names, unescape
+from ..dialect import DOMAIN, META, Form, Origin
+from ..infer import infer_node
+from ..text.tree import Raw
+from . import integers, operations
+from .integers import Known
+from .special import SPECIAL, Operation, shapes
+
+_DTYPES: Mapping[str, DType] = {
+    "i1": DType.BOOL,
+    **{f"i{bits}": DType(f"int{bits}") for bits in (2, 4, 8, 16, 32, 64)},
+    **{f"ui{bits}": DType(f"uint{bits}") for bits in (2, 4, 8, 16, 32, 64)},
+    "index": DType.INT64,
+    "bf16": DType.BFLOAT16,
+    **{f"f{bits}": DType(f"float{bits}") for bits in (16, 32, 64)},
+    "f4E2M1FN": DType.FLOAT4E2M1,
+    "f8E8M0FNU": DType.FLOAT8E8M0,
+    **{
+        f"f8{form}": DType(f"float8{form.lower()}")
+        for form in ("E3M4", "E4M3", "E4M3FN", "E4M3FNUZ", "E4M3B11FNUZ", "E5M2", "E5M2FNUZ")
+    },
+    "complex<f32>": DType.COMPLEX64,
+    "complex<f64>": DType.COMPLEX128,
+}
+_MOST_NODES = 2_000_000
+_DEEPEST = 100
+_ASSERTED = "shape_assertion"
+_DYNAMIC = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        *("dynamic_broadcast_in_dim", "dynamic_conv", "dynamic_gather", "dynamic_iota", "dynamic_pad"),
+        *("dynamic_reshape", "real_dynamic_slice"),
+    )
+)
+"""Operations that take sizes as operands."""
+_GLOBAL = "jax.global_constant"
+
+
+def from_description(data: bytes) -> Graph:
+    """The graph of a module's description.
+
+    Raises:
+        InvalidModel: the module has no function to start with, or calls itself.
+        Unsupported: an operation that isn't known, or a size that doesn't follow from the inputs' sizes.
+    """
+    length = int.from_bytes(data[:8], "little")
+    with bulk():
+        return Reader(json.loads(data[8 : 8 + length]), memoryview(data)[8 + length :]).read()
+
+
+@dataclass(slots=True)
+class Scope:
+    """A graph that is being read: which values the module's numbers are in it."""
+
+    graph: Graph
+    outer: Scope | None = None
+    captures: bool = True  # whether it can be handed values of the scope around it
+    values: dict[int, Value | None] = field(default_factory=dict)
+    captured: dict[int, Value] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    sizes: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Reader:
+    description: dict[str, Any]
+    constants: memoryview
+    functions: dict[tuple[str, str, str], Graph] = field(default_factory=dict)
+    known: dict[Value, Known] = field(default_factory=dict)
+    names: dict[str, int] = field(default_factory=dict)
+    open: list[str] = field(default_factory=list)  # functions being read
+    notes: dict[str, None] = field(default_factory=dict)
+    count: int = 0
+    dynamic: bool = False
+    given: int = -1  # numbers for values that the module has none for
+
+    def read(self) -> Graph:
+        functions = self.description["functions"]
+        self.dynamic = _has_open_sizes(functions)
+        name = "main" if "main" in functions else next(iter(functions), "")
+        main = functions.get(name)
+        if main is None or main["block"] is None:
+            raise InvalidModel("the module has no function to start with")
+        scope = Scope(Graph(DOMAIN, self.description["name"] or name))
+        named = self._named_sizes(main)
+        block = main["block"]
+        header = self.description["attributes"].get("mhlo.frontend_attributes") or {}
+        results = [one.get("jax.result_info", "") for one in main["results"]] or [""] * len(block["operations"][-1][1])
+        inputs, outputs = interface_names(block["names"], results, header if isinstance(header, dict) else {})
+        self.names = dict.fromkeys((*inputs, *outputs), 0)
+        for place, ((number, type), input_name) in enumerate(zip(block["arguments"], inputs, strict=True)):
+            found = _type(type)
+            if found is None:
+                raise Unsupported("main", "a token is one of its inputs")
+            dims = [
+                named.get((place, axis), f"{input_name}_{axis}") if dim is None else dim
+                for axis, dim in enumerate(found.shape or ())
+            ]
+            value = scope.graph.add_input(input_name, TensorType(found.dtype, tuple(dims)))
+            scope.values[number] = value
+        scope.graph.outputs = self._block(scope, block["operations"])
+        graph = scope.graph
+        graph.functions = self.functions
+        form = Form(name, outputs=tuple(outputs))
+        form.attributes = self._header()
+        graph.meta[META] = form
+        if self.notes:
+            graph.meta[NOTES] = list(self.notes)
+        return graph
+
+    def _header(self) -> dict[str, Raw]:
+        """What HLO's header says of devices."""
+        names = {"mhlo.num_replicas": "replica_count", "mhlo.num_partitions": "num_partitions"}
+        attributes = self.description["attributes"]
+        return {hlo: Raw(str(attributes[name])) for name, hlo in names.items() if attributes.get(name, 1) != 1}
+
+    def _named_sizes(self, main: Mapping[str, Any]) -> dict[tuple[int, int], str]:
+        """The symbols of jax.export: (input, axis) -> name, as the functions that main calls call them."""
+        places = {number: place for place, (number, _) in enumerate(main["block"]["arguments"])}
+        sizes: dict[int, tuple[int, int]] = {}
+        same: list[tuple[tuple[int, int], tuple[int, int]]] = []
+        found: dict[tuple[int, int], str] = {}
+        for name, operands, attributes, results, _, _ in main["block"]["operations"]:
+            if name == "stablehlo.get_dimension_size" and operands[0] in places:
+                sizes[results[0][0]] = (places[operands[0]], attributes["dimension"])
+            elif name == "stablehlo.compare" and attributes["comparison_direction"] == "EQ":
+                if operands[0] in sizes and operands[1] in sizes:
+                    same.append((sizes[operands[0]], sizes[operands[1]]))
+            elif name == "func.call":
+                callee = self.description["functions"].get(attributes["callee"], {"arguments": []})
+                for operand, of_argument in zip(operands, callee["arguments"], strict=False):
+                    if _GLOBAL in of_argument and operand in sizes:
+                        found.setdefault(sizes[operand], of_argument[_GLOBAL])
+        for _ in same:
+            for one, other in same:
+                name = found.get(one) or found.get(other)
+                if name is not None:
+                    found[one] = found[other] = name
+        return found
+
+    # blocks ------------------------------------------------------------------------------------------
+
+    def _block(self, scope: Scope, described: Sequence[Any]) -> list[Value]:
+        """Read the operations of a block; the values that it returns."""
+        for operation in described:
+            name = operation[0]
+            if name in ("func.return", "stablehlo.return", "chlo.return"):
+                returned = [self._value(scope, number) for number in operation[1]]
+                self._finish(scope)
+                if any(value is None for value in returned):
+                    raise Unsupported(scope.graph.name, "a token is returned")
+                return [value for value in returned if value is not None]
+            self._operation(scope, Operation(*operation))
+        raise InvalidModel(f"{scope.graph.name}: a block without a return")
+
+    def _finish(self, scope: Scope) -> None:
+        scope.graph.add_nodes(scope.nodes)
+        scope.nodes = []
+
+    def _value(self, scope: Scope, number: int) -> Value | None:
+        """A value of the module in a scope: handed in where it is one of the scopes around."""
+        if number in scope.values:
+            value = scope.values[number]
+            return value if value is None else self._as_size(scope, value)
+        if scope.outer is None:
+            raise InvalidModel(f"{scope.graph.name}: value {number} isn't defined")
+        outer = self._value(scope.outer, number)
+        if outer is None:
+            return None
+        if outer.data is not None:
+            value = scope.graph.add_constant(outer.data, self._fresh(outer.name))
+        elif outer.producer is not None and outer.producer.op == (DOMAIN, "size"):
+            return self._size(scope, str(outer.producer.attributes["size"]), outer.tensor.dtype)
+        elif not scope.captures:
+            raise Unsupported(scope.graph.name, f"it uses {outer.name!r}, which is computed outside of it")
+        else:
+            value = scope.graph.add_input(self._fresh(outer.name), outer.type)
+            scope.captured[number] = value
+        if outer in self.known:
+            self.known[value] = self.known[outer]
+        scope.values[number] = value
+        return value
+
+    def _as_size(self, scope: Scope, value: Value) -> Value:
+        """A scalar that is a size computed of the inputs' sizes as a node that says so."""
+        found = self.known.get(value) if self.dynamic and value.rank == 0 else None
+        item = None if found is None else found[()]
+        if item is None or isinstance(item, int) or (value.producer and value.producer.op == (DOMAIN, "size")):
+            return value
+        return self._size(scope, str(dim_of(item)), value.tensor.dtype)
+
+    def _size(self, scope: Scope, text: str, dtype: DType | None) -> Value:
+        key = f"{text} {dtype}"
+        if key not in scope.sizes:
+            node = self.node(scope, "size", [], [TensorType(dtype, ())], {"size": text})
+            scope.sizes[key] = node.output
+            self.known[node.output] = integers.known(size_of(text), ())
+        return scope.sizes[key]
+
+    def _fresh(self, name: str) -> str:
+        count = self.names.get(name)
+        if count is None:
+            self.names[name] = 0
+            return name
+        while True:
+            count += 1
+            found = f"{name}_{count}"
+            if found not in self.names:
+                self.names[name], self.names[found] = count, 0
+                return found
+
+    # operations --------------------------------------------------------------------------------------
+
+    def _operation(self, scope: Scope, one: Operation) -> None:
+        if one.name == "stablehlo.constant":
+            self._constant(scope, one)
+            return
+        if one.name == "stablehlo.get_dimension_size" and self._dimension_size(scope, one):
+            return
+        if one.name in ("stablehlo.custom_call",) and one.attributes.get("call_target_name") == _ASSERTED:
+            self._assertion(scope, one)
+            return
+        if one.name in ("func.call", "stablehlo.composite"):
+            results = self._call(scope, one)
+        elif one.name in ("stablehlo.while", "stablehlo.case", "stablehlo.if"):
+            results = self._while(scope, one) if one.name == "stablehlo.while" else self._branches(scope, one)
+        else:
+            operands = [self._value(scope, number) for number in one.operands]
+            results = self.plain(scope, one, operands)
+            self._follow(one, operands, results)
+        if len(results) != len(one.results):
+            raise Unsupported(one.name, f"it has {len(one.results)} results here, {len(results)} in HLO")
+        for (number, _), value in zip(one.results, results, strict=True):
+            scope.values[number] = value
+
+    def _constant(self, scope: Scope, one: Operation) -> None:
+        ((number, type),) = one.results
+        found = _type(type)
+        assert found is not None and found.dtype is not None and found.static_shape is not None
+        start, length, *splat = one.attributes["value"]
+        shape: tuple[int, ...] = () if splat else found.static_shape
+        data = _data(self.constants[start : start + length], found.dtype, shape)
+        value = scope.graph.add_constant(data, self._fresh("constant"))
+        if splat and found.static_shape:
+            value = self.node(scope, "broadcast", [value], [found], {"dimensions": ()}).output
+        scope.values[number] = value
+        if self.dynamic and not (found.dtype.is_float or found.dtype.is_complex):
+            count = int(np.prod(found.static_shape, dtype=np.int64))
+            if count <= integers.MOST:
+                items = np.broadcast_to(data.numpy(), found.static_shape)
+                plain = [bool(item) if found.dtype is DType.BOOL else int(item) for item in items.reshape(-1)]
+                self.known[value] = integers.known(plain, found.static_shape)
+
+    def _dimension_size(self, scope: Scope, one: Operation) -> bool:
+        """get_dimension_size of a dimension whose size follows from the inputs'."""
+        operand = self._value(scope, one.operands[0])
+        dim = None if operand is None else (operand.tensor.shape or ())[one.attributes["dimension"]]
+        size = size_of(dim)
+        if size is None:
+            return False
+        ((number, type),) = one.results
+        if isinstance(size, int):
+            scope.values[number] = scope.graph.add_constant(
+                TensorData.of(np.array(size, np.int32)), self._fresh("size")
+            )
+            self.known[_present(scope.values[number])] = integers.known(size, ())
+        else:
+            scope.values[number] = self._size(scope, str(dim), DType.INT32)
+        return True
+
+    def _assertion(self, scope: Scope, one: Operation) -> None:
+        """What jax.export demands of sizes: proved away, or told."""
+        condition = self._value(scope, one.operands[0])
+        found = None if condition is None else self.known.get(condition)
+        if found is not None and found.size == 1 and found.reshape(-1)[0] is True:
+            return
+        message = str(one.attributes.get("error_message", "")).split(". ")[0]
+        self.notes[f"sizes aren't checked when the model runs: {' '.join(message.split())[:200]}"] = None
+
+    def node(
+        self,
+        scope: Scope,
+        opcode: str,
+        inputs: Sequence[Value | None],
+        types: Sequence[Type | None],
+        attributes: Mapping[str, Any] | None = None,
+        location: str = "",
+    ) -> Node:
+        self.count += 1
+        if self.count > _MOST_NODES:
+            raise InvalidModel(f"written out, the module has more than {_MOST_NODES} operations")
+        node = Node(DOMAIN, opcode, 0, self._fresh(opcode))
+        node.inputs, node.attributes = list(inputs), dict(attributes or {})
+        if location:
+            node.meta = {ORIGIN: unescape(location)}
+        many = len(types) > 1
+        node.outputs = [
+            Value(self._fresh(f"{node.name}.{index}" if many else node.name), type, node, index)
+            for index, type in enumerate(types)
+        ]
+        scope.nodes.append(node)
+        return node
+
+    def plain(self, scope: Scope, one: Operation, operands: Sequence[Value | None]) -> list[Value | None]:
+        """An operation that is one opcode, or made of some."""
+        name = one.name.removeprefix("stablehlo.")
+        types = [_type(type) for _, type in one.results]
+        made = SPECIAL.get(name)
+        if made is not None:
+            return list(made(self, scope, one, operands, types))
+        opcode = operations.PLAIN.get(name)
+        if opcode is not None:
+            return self.made(scope, one, opcode, operands, types, {})
+        found = operations.OPERATIONS.get(name)
+        if found is None:
+            raise Unsupported(one.name, "this operation isn't known")
+        opcode, read = found
+        tensors = [value.tensor if value is not None else TensorType() for value in operands]
+        return self.made(scope, one, opcode, operands, types, read(one.attributes, tensors))
+
+    def made(
+        self,
+        scope: Scope,
+        one: Operation,
+        opcode: str,
+        operands: Sequence[Value | None],
+        types: Sequence[Type | None],
+        attributes: Mapping[str, Any],
+    ) -> list[Value | None]:
+        node = self.node(scope, opcode, operands, types, attributes, one.location)
+        names = operations.REGIONS.get(one.name.removeprefix("stablehlo."), ())
+        for region, block in zip(names, one.blocks, strict=False):
+            node.regions[region] = self._computation(scope, region, block)
+        if self.dynamic:
+            self._complete(node)
+        return list(node.outputs)
+
+    def _computation(self, scope: Scope, name: str, block: Mapping[str, Any]) -> Graph:
+        """A computation that an operation applies: it may use constants of the scopes around it, and sizes."""
+        inner = Scope(Graph(DOMAIN, name), scope, captures=False)
+        self._arguments(inner, block, None)
+        inner.graph.outputs = self._block(inner, block["operations"])
+        return inner.graph
+
+    def _arguments(self, scope: Scope, block: Mapping[str, Any], types: Sequence[Type | None] | None) -> None:
+        for place, (number, type) in enumerate(block["arguments"]):
+            found = _type(type) if types is None else types[place]
+            scope.values[number] = scope.graph.add_input(self._fresh(block["names"][place] or "argument"), found)
+
+    def _complete(self, node: Node) -> None:
+        """Give the results of a node the sizes that follow from its operands'."""
+        if all(None not in (value.tensor.shape or ()) for value in node.outputs if value.type is not None):
+            return
+        found = shapes(node)
+        if found is None:
+            found = [type.shape if isinstance(type, TensorType) else None for type in infer_node(node)]
+        for value, shape in zip(node.outputs, found, strict=True):
+            if value.type is None or shape is None or value.tensor.shape is None:
+                continue
+            dims = [new if old is None else old for old, new in zip(value.tensor.shape, shape, strict=True)]
+            value.type = TensorType(value.tensor.dtype, tuple(dims))
+
+    def _follow(self, one: Operation, operands: Sequence[Value | None], results: Sequence[Value | None]) -> None:
+        """Note what is known of the integers that an operation gives."""
+        if not self.dynamic or len(results) != 1 or results[0] is None or results[0] in self.known:
+            return
+        value = results[0]
+        shape, dtype = value.tensor.static_shape, value.tensor.dtype
+        if shape is None or dtype is None or not (dtype.is_integer or dtype is DType.BOOL):
+            return
+        if int(np.prod(shape, dtype=np.int64)) > integers.MOST:
+            return
+        given: list[Known] = []
+        for operand in operands:
+            size = None if operand is None else operand.tensor.static_shape
+            if operand is None or size is None or int(np.prod(size, dtype=np.int64)) > integers.MOST:
+                return
+            given.append(self.known[operand] if operand in self.known else integers.unknown(size))
+        found = integers.follow(one.name.removeprefix("stablehlo."), one.attributes, given, shape)
+        if found is None or all(item is None for item in found.reshape(-1)):
+            return
+        low, high = dtype.integer_limits
+        for index in np.ndindex(found.shape):
+            if isinstance(found[index], int) and not low <= found[index] <= high:
+                found[index] = None
+        self.known[value] = found
+
+    # calls and control flow --------------------------------------------------------------------------
+
+    def _call(self, scope: Scope, one: Operation) -> list[Value | None]:
+        name = one.attributes.get("callee") or one.attributes.get("decomposition")
+        function = self.description["functions"].get(name)
+        if function is None or function["block"] is None:
+            raise InvalidModel(f"{one.name}: there is no function {name!r}")
+        if name in self.open:
+            raise InvalidModel(f"function {name!r} calls itself")
+        if len(self.open) > _DEEPEST:
+            raise InvalidModel("functions are called too deeply")
+        operands = [self._value(scope, number) for number in one.operands]
+        self.open.append(name)
+        try:
+            if self.dynamic or None in operands:
+                return self._inlined(scope, function["block"], operands)
+            key = (DOMAIN, name, "")
+            if key not in self.functions:
+                inner = Scope(Graph(DOMAIN, name))
+                self._arguments(inner, function["block"], None)
+                inner.graph.outputs = self._block(inner, function["block"]["operations"])
+                self.functions[key] = inner.graph
+        finally:
+            self.open.pop()
+        types = [value.type for value in self.functions[key].outputs]
+        return list(self.node(scope, "call", operands, types, {"computation": name}, one.location).outputs)
+
+    def _inlined(self, scope: Scope, block: Mapping[str, Any], operands: Sequence[Value | None]) -> list[Value | None]:
+        """A function's operations in the place of its call."""
+        inner = Scope(scope.graph, nodes=scope.nodes, sizes=scope.sizes)
+        for (number, _), value in zip(block["arguments"], operands, strict=True):
+            inner.values[number] = value
+        for operation in block["operations"]:
+            if operation[0] == "func.return":
+                return [self._value(inner, number) for number in operation[1]]
+            self._operation(inner, Operation(*operation))
+        raise InvalidModel("a function without a return")
+
+    def _while(self, scope: Scope, one: Operation) -> list[Value | None]:
+        state = [self._value(scope, number) for number in one.operands]
+        types = [None if value is None else value.type for value in state]
+        inner: list[Scope] = []
+        fixed = _unchanged(one.blocks[1])
+        for name, block in zip(("condition", "body"), one.blocks, strict=True):
+            region = Scope(Graph(DOMAIN, name), scope)
+            self._arguments(region, block, types)
+            for place, value in enumerate(state):  # what a loop hands on unchanged is known inside of it, too
+                twin = region.graph.inputs[place]
+                if place in fixed and value is not None and value in self.known:
+                    self.known[twin] = self.known[value]
+            region.graph.outputs = self._block(region, block["operations"])
+            inner.append(region)
+        condition, body = inner
+        for index, (value, out) in enumerate(zip(body.graph.inputs, body.graph.outputs, strict=False)):
+            if value.type is not None and out.type is not None and _differ(value.tensor, out.tensor):
+                raise Unsupported(one.name, f"value {index} of its state is {value.type}, then {out.type}")
+        self._carriers(scope, inner)
+        more = list(dict.fromkeys([*condition.captured, *body.captured]))
+        for number in more:
+            state.append(self._value(scope, number))
+            for region in inner:
+                if number not in region.captured:
+                    twin = region.graph.add_input(self._fresh("argument"), _present(state[-1]).type)
+                    region.captured[number] = twin
+        for region in inner:
+            inputs = region.graph.inputs[: len(state) - len(more)]
+            region.graph.inputs = [*inputs, *(region.captured[number] for number in more)]
+        body.graph.outputs += [body.captured[number] for number in more]
+        node = self.node(scope, "while", state, [None if v is None else v.type for v in state], {}, one.location)
+        node.regions = {"condition": condition.graph, "body": body.graph}
+        return list(node.outputs[: len(one.results)])
+
+    def _branches(self, scope: Scope, one: Operation) -> list[Value | None]:
+        chooser = self._value(scope, one.operands[0])
+        blocks = one.blocks[::-1] if one.name == "stablehlo.if" else one.blocks  # branch 0 is what false takes
+        inner: list[Scope] = []
+        for index, block in enumerate(blocks):
+            region = Scope(Graph(DOMAIN, f"branch_{index}"), scope)
+            region.graph.outputs = self._block(region, block["operations"])
+            inner.append(region)
+        self._carriers(scope, inner)
+        inputs = [chooser]
+        for region in inner:
+            inputs += [self._value(scope, number) for number in region.captured]
+        outputs = [[value.type for value in region.graph.outputs] for region in inner]
+        node = self.node(scope, "conditional", inputs, outputs[0], {}, one.location)
+        node.regions = {region.graph.name: region.graph for region in inner}
+        for types in outputs[1:]:
+            for value, type in zip(node.outputs, types, strict=True):
+                if isinstance(type, TensorType) and _differ(value.tensor, type):
+                    raise Unsupported(one.name, f"its branches give {value.type} and {type}")
+        return list(node.outputs)
+
+    def _carriers(self, scope: Scope, regions: Sequence[Scope]) -> None:
+        """Hand regions a value of each open size that they compute with and none of their inputs has."""
+        if not self.dynamic:
+            return
+        for region in regions:
+            for symbol in sorted(_symbols_in(region.graph)):
+                value = self._carrier(scope, symbol)
+                number = self._given(scope, value)
+                if number not in region.captured:
+                    twin = region.captured[number] = region.graph.add_input(self._fresh(value.name), value.type)
+                    twin.meta = {CARRIER: True}
+
+    def _carrier(self, scope: Scope, symbol: str) -> Value:
+        """A value of a scope that has an open size."""
+        for value in scope.graph.inputs:
+            if isinstance(value.type, TensorType) and symbol in (value.type.shape or ()):
+                return value
+        if scope.outer is None:
+            raise Unsupported(scope.graph.name, f"no input has the size {symbol}")
+        outer = self._carrier(scope.outer, symbol)
+        number = self._given(scope.outer, outer)
+        value = scope.captured[number] = scope.graph.add_input(self._fresh(outer.name), outer.type)
+        value.meta = {CARRIER: True}
+        scope.values[number] = value
+        return value
+
+    def _given(self, scope: Scope, value: Value) -> int:
+        """The number of a value that the module has none for."""
+        for number, one in scope.values.items():
+            if one is value:
+                return number
+        self.given -= 1
+        scope.values[self.given] = value
+        return self.given
+
+
+def _present(value: Value | None) -> Value:
+    assert value is not None
+    return value
+
+
+def _type(described: Any) -> TensorType | None:
+    if described is None:
+        return None
+    element, sizes = described
+    dtype = _DTYPES.get(element)
+    if dtype is None:
+        raise Unsupported("module", f"values of the element type {element}")
+    return TensorType(dtype, tuple(Interval(0, dim[1]) if isinstance(dim, list) else dim for dim in sizes))
+
+
+def _data(buffer: memoryview, dtype: DType, shape: tuple[int, ...]) -> TensorData:
+    return TensorData(dtype, shape, load=lambda: np.frombuffer(buffer, dtype.numpy).reshape(shape))
+
+
+def _differ(a: TensorType, b: TensorType) -> bool:
+    return a.dtype is not b.dtype or a.shape != b.shape
+
+
+def _unchanged(block: Mapping[str, Any]) -> set[int]:
+    """Which arguments a block returns as they are, at their own place."""
+    returned = block["operations"][-1][1]
+    return {place for place, (number, _) in enumerate(block["arguments"]) if returned[place] == number}
+
+
+def _has_open_sizes(functions: Mapping[str, Any]) -> bool:
+    def is_open(type: Any) -> bool:
+        return type is not None and None in type[1]
+
+    def in_block(block: Any) -> bool:
+        return any(is_open(type) for _, type in block["arguments"]) or any(
+            one[0] in _DYNAMIC or any(is_open(type) for _, type in one[3]) or any(map(in_block, one[4]))
+            for one in block["operations"]
+        )
+
+    return any(one["block"] is not None and in_block(one["block"]) for one in functions.values())
+
+
+def _symbols_in(graph: Graph) -> set[str]:
+    """The symbols of all sizes in a graph."""
+    found: set[str] = set()
+    texts: set[str] = set()
+    for inner in graph.graphs():
+        for value in inner.values():
+            if isinstance(value.type, TensorType):
+                texts.update(dim for dim in value.type.shape or () if isinstance(dim, str))
+        for node in inner.nodes:
+            if node.op == (DOMAIN, "size"):
+                texts.add(node.attributes["size"])
+    for text in texts:
+        size = size_of(text)
+        found |= set() if size is None else symbols(size)
+    return found

@@ -1,0 +1,356 @@
+"""Sizes of open dimensions as text: `"b"`, `"2*b + 1"`, `"floordiv(b, 2)"` are polynomials over a model's symbols.
+
+A dimension of a `TensorType` is an int where its size is known and such a text where it follows from the sizes of the
+inputs. Equal polynomials have equal text, so that equal dimensions are equal strings. The notation is that of
+`jax.export`'s symbolic dimensions (https://docs.jax.dev/en/latest/export/shape_poly.html). Symbols are at least 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from .errors import InvalidModel, Unsupported
+from .match.polynomials import Polynomial, Size, as_atom, quotient, variable
+from .types import Dim, Shape
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A size that an input has, at least 1."""
+
+    name: str
+
+    @property
+    def number(self) -> str:
+        """By which monomials are ordered."""
+        return self.name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What a function of `_FUNCTIONS` makes of two sizes."""
+
+    function: str
+    left: Size
+    right: Size
+
+    @cached_property
+    def number(self) -> str:
+        """By which monomials are ordered; no symbol begins with it."""
+        return f"{{{self!r}"
+
+    def __repr__(self) -> str:
+        return f"{self.function}({text_of(self.left)}, {text_of(self.right)})"
+
+
+_FUNCTIONS: Mapping[str, Callable[[int, int], int]] = {
+    "floordiv": lambda left, right: left // right,
+    "mod": lambda left, right: left % right,
+    "max": max,
+    "min": min,
+}
+
+
+def computed(function: str, left: Size, right: Size) -> Size:
+    """`floordiv`, `mod`, `max` or `min` of two sizes, by what is certain of them where that decides it."""
+    if isinstance(left, int) and isinstance(right, int):
+        return _FUNCTIONS[function](left, right) if right or function in ("max", "min") else left
+    if function in ("max", "min"):
+        for one, other in ((left, right), (right, left)):
+            if is_at_most(one, other):
+                return other if function == "max" else one
+        left, right = sorted((left, right), key=text_of)
+        return variable(Computed(function, left, right))
+    if right == 1:
+        return left if function == "floordiv" else 0
+    exact = quotient(left, right)
+    if exact is not None:
+        return exact if function == "floordiv" else 0
+    if function == "mod":
+        return left - right * variable(Computed("floordiv", left, right))
+    return variable(Computed(function, left, right))
+
+
+def text_of(size: Size) -> str:
+    """The text of a size, the same for equal ones."""
+    if isinstance(size, int):
+        return str(size)
+    found = ""
+    for monomial, factor in sorted(size.monomials, key=lambda one: (-len(one[0]), repr(one[0]))):
+        part = "*".join([*([str(abs(factor))] if abs(factor) != 1 or not monomial else []), *map(repr, monomial)])
+        sign = "-" if factor < 0 else "+"
+        found += f" {sign} {part}" if found else part if factor > 0 else f"-{part}"
+    return found
+
+
+class OpenSize(str):
+    """A dimension's text that can be computed with, like an int: `OpenSize("b") * 2 + 1` is `"2*b + 1"`.
+
+    What is asked of it that depends on the inputs' sizes (whether it is below 7, a loop over it in Python) raises
+    `Unsupported`. It isn't equal to any int, and true: decisions that only save work take it for neither 0 nor 1.
+    """
+
+    __slots__ = ()
+
+    @property
+    def size(self) -> Size:
+        found = size_of(self)
+        assert found is not None
+        return found
+
+    def __add__(self, other: int | str) -> int | OpenSize:  # type: ignore[override]
+        return open_size(self.size + _size(other))
+
+    def __radd__(self, other: int | str) -> int | OpenSize:
+        return open_size(_size(other) + self.size)
+
+    def __sub__(self, other: int | str) -> int | OpenSize:
+        return open_size(self.size - _size(other))
+
+    def __rsub__(self, other: int | str) -> int | OpenSize:
+        return open_size(_size(other) - self.size)
+
+    def __mul__(self, other: int | str) -> int | OpenSize:  # type: ignore[override]
+        return open_size(self.size * _size(other))
+
+    def __rmul__(self, other: int | str) -> int | OpenSize:  # type: ignore[override]
+        return open_size(_size(other) * self.size)
+
+    def __neg__(self) -> int | OpenSize:
+        return open_size(-self.size)
+
+    def __floordiv__(self, other: int | str) -> int | OpenSize:
+        return open_size(computed("floordiv", self.size, _size(other)))
+
+    def __mod__(self, other: int | str) -> int | OpenSize:  # type: ignore[override]
+        return open_size(computed("mod", self.size, _size(other)))
+
+    def __lt__(self, other: int | str) -> bool:  # type: ignore[override]
+        return _below(self.size, _size(other))
+
+    def __gt__(self, other: int | str) -> bool:  # type: ignore[override]
+        return _below(_size(other), self.size)
+
+    def __le__(self, other: int | str) -> bool:  # type: ignore[override]
+        return not self > other
+
+    def __ge__(self, other: int | str) -> bool:  # type: ignore[override]
+        return not self < other
+
+    def __index__(self) -> int:
+        raise Unsupported("size", f"{self} is only known when the model runs")
+
+    __int__ = __index__
+    __float__ = __index__
+
+
+def _below(left: Size, right: Size) -> bool:
+    if is_at_most(left + 1, right):
+        return True
+    if is_at_most(right, left):
+        return False
+    raise Unsupported("size", f"whether {text_of(left)} is below {text_of(right)} is only known when the model runs")
+
+
+def _size(dim: int | str) -> Size:
+    found = size_of(dim)
+    assert found is not None
+    return found
+
+
+def open_size(size: Size) -> int | OpenSize:
+    """A size as a dimension that can be computed with."""
+    return size if isinstance(size, int) else OpenSize(text_of(size))
+
+
+def dim_of(size: Size) -> Dim:
+    """A size as a dimension of a type."""
+    return open_size(size)
+
+
+def dims_of(shape: Shape | None) -> tuple[int | OpenSize, ...] | None:
+    """A shape whose dimensions can be computed with; None where one isn't known as a function of symbols."""
+    if shape is None:
+        return None
+    found = [dim if isinstance(dim, int) else OpenSize(dim) for dim in shape if isinstance(dim, int | str)]
+    return tuple(found) if len(found) == len(shape) else None
+
+
+def size_of(dim: Dim) -> Size | None:
+    """The size that a dimension is; None where it isn't known as a function of symbols."""
+    if isinstance(dim, int):
+        return dim
+    return _parsed(dim) if isinstance(dim, str) else None
+
+
+_TOKEN = re.compile(r"\s*(?:(\d+)|([^\s+\-*(),{}]+)|([-+*(),]))")
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Size | None:
+    """A size by its text; a name that is no expression is a symbol."""
+    try:
+        return _Parser(text).whole()
+    except InvalidModel:
+        return variable(Symbol(text))
+
+
+class _Parser:
+    """sum: product (+ or - product)*; product: item (* item)*; item: number, symbol, function(sum, sum)."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = []
+        at = 0
+        while at < len(text.rstrip()):
+            found = _TOKEN.match(text, at)
+            if found is None:
+                raise InvalidModel(f"{text!r} is no size")
+            self._tokens.append(found[0].strip())
+            at = found.end()
+
+    def whole(self) -> Size:
+        found = self._sum()
+        if self._tokens:
+            raise InvalidModel("no size")
+        return found
+
+    def _next(self) -> str:
+        if not self._tokens:
+            raise InvalidModel("no size")
+        return self._tokens.pop(0)
+
+    def _at(self, *tokens: str) -> bool:
+        return bool(self._tokens) and self._tokens[0] in tokens
+
+    def _sum(self) -> Size:
+        negative = self._at("-") and bool(self._next())
+        total: Size = self._product()
+        if negative:
+            total = -total
+        while self._at("+", "-"):
+            total = total + self._product() if self._next() == "+" else total - self._product()
+        return total
+
+    def _product(self) -> Size:
+        total = self._item()
+        while self._at("*"):
+            self._next()
+            total = total * self._item()
+        return total
+
+    def _item(self) -> Size:
+        token = self._next()
+        if token.isdigit():
+            return int(token)
+        if token in "+-*(),":
+            raise InvalidModel("no size")
+        if token not in _FUNCTIONS or not self._at("("):
+            return variable(Symbol(token))
+        self._next()
+        left = self._sum()
+        if self._next() != ",":
+            raise InvalidModel("no size")
+        right = self._sum()
+        if self._next() != ")":
+            raise InvalidModel("no size")
+        return computed(token, left, right)
+
+
+# what is certain of a size ---------------------------------------------------------------------------
+
+
+def at_least(size: Size) -> int | None:
+    """A number that the size never goes below, None where none is known."""
+    if isinstance(size, int):
+        return size
+    total = 0
+    for monomial, factor in size.monomials:
+        lows = [_atom_at_least(atom) for atom in monomial]
+        if not monomial:
+            total += factor
+        elif factor < 0 or any(low is None or low < 0 for low in lows):
+            return _difference_at_least(size)
+        else:
+            product = factor
+            for low in lows:
+                assert low is not None
+                product *= low
+            total += product
+    return total
+
+
+def _atom_at_least(atom: object) -> int | None:
+    if isinstance(atom, Symbol):
+        return 1
+    assert isinstance(atom, Computed)
+    lows = at_least(atom.left), at_least(atom.right)
+    if atom.function == "max":
+        return max((low for low in lows if low is not None), default=None)
+    if None in lows:
+        return None
+    low, other = lows
+    assert low is not None and other is not None
+    if atom.function == "min":
+        return min(low, other)
+    return low // other if low >= 0 and isinstance(atom.right, int) and atom.right > 0 else None
+
+
+def _difference_at_least(size: Polynomial) -> int | None:
+    """Of what takes a quotient away: `b - 2*floordiv(b, 2)` isn't below 0, nor is `b - floordiv(b, 2)`."""
+    for monomial, factor in size.monomials:
+        atom = monomial[0] if len(monomial) == 1 else None
+        if factor >= 0 or not isinstance(atom, Computed) or not isinstance(atom.right, int) or atom.right <= 0:
+            continue
+        if atom.function == "floordiv" and -factor <= atom.right and (at_least(atom.left) or 0) >= 0:
+            # q <= left / right, so that factor * q >= factor * left / right
+            rest = size - Polynomial((((atom,), factor),))
+            if -factor == atom.right:
+                return at_least(rest - atom.left)
+            scaled = at_least(rest * atom.right - atom.left * -factor)
+            return None if scaled is None else scaled // atom.right
+        if atom.function == "min":
+            return None
+    return None
+
+
+def is_at_most(left: Size, right: Size) -> bool:
+    """Whether one size certainly isn't larger than another."""
+    low = at_least(right - left)
+    return low is not None and low >= 0
+
+
+def symbols(size: Size) -> set[str]:
+    """The symbols that a size depends on."""
+    if isinstance(size, int):
+        return set()
+    found: set[str] = set()
+    for atom in size.atoms:
+        found |= {atom.name} if isinstance(atom, Symbol) else symbols(atom.left) | symbols(atom.right)
+    return found
+
+
+def evaluated(size: Size, known: Callable[[str], int]) -> int:
+    """The number that a size is where its symbols are numbers."""
+    if isinstance(size, int):
+        return size
+    total = 0
+    for monomial, factor in size.monomials:
+        for atom in monomial:
+            if isinstance(atom, Symbol):
+                factor *= known(atom.name)
+            else:
+                factor *= _FUNCTIONS[atom.function](evaluated(atom.left, known), evaluated(atom.right, known))
+        total += factor
+    return total
+
+
+def is_symbol(size: Size) -> str | None:
+    """The name of the symbol that a size is, None where it is anything else."""
+    atom = as_atom(size)
+    return atom.name if isinstance(atom, Symbol) else None

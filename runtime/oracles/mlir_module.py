@@ -1,0 +1,335 @@
+"""A StableHLO module as a description in plain values, through jaxlib's MLIR bindings.
+
+The bindings live in jaxlib, so this runs where they may end the process: in `xla_bridge.py`. What they read (MLIR text,
+bytecode, portable artifacts of older versions) they have verified: types fit, values are defined before they are used.
+
+A description is JSON and, behind it, the bytes of the constants:
+
+    {"name": str, "attributes": {name: attribute}, "functions": {name: function}}
+    function: {"block": block, "arguments": [{name: attribute}], "results": [{name: attribute}]}
+    block: {"arguments": [value...], "names": [str...], "operations": [operation...]}
+    operation: [name, [operand...], {name: attribute}, [type...], [block...], location]
+
+Values are numbered in the order in which they are defined, over the whole module. A type is [element type, [size...]],
+a size that isn't known None, a bounded one ["<=", size]; a token's is None. A constant's "value" is [place, length] of
+its bytes, or [place, length, "splat"] of one element that fills it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ...passes.errors import InvalidModel, Unsupported
+
+_TENSOR = re.compile(
+    r"tensor<((?:(?:\d+|\?)x)*)([^,]+?)(?:, #stablehlo\.(?:bounds<([^>]*)>|type_extensions<[^>]*>))?>$"
+)
+_ENUM = re.compile(r"#(?:stablehlo|chlo)<\w+ (\w+)>")
+_LOCATION = re.compile(r'loc\("((?:[^"\\]|\\.)*)"[()]')
+_ELEMENT = re.compile(r"\([^()]*\)|[^\s,\[\]()]+")
+_HEX = re.compile(r'dense<"0x([0-9A-Fa-f]*)">')
+
+_COMPLEX = {"complex<f32>": "<f4", "complex<f64>": "<f8"}
+_ODD_FLOATS = {
+    "bf16": "bfloat16",
+    "f8E3M4": "float8_e3m4",
+    "f8E4M3": "float8_e4m3",
+    "f8E4M3FN": "float8_e4m3fn",
+    "f8E4M3FNUZ": "float8_e4m3fnuz",
+    "f8E4M3B11FNUZ": "float8_e4m3b11fnuz",
+    "f8E5M2": "float8_e5m2",
+    "f8E5M2FNUZ": "float8_e5m2fnuz",
+    "f8E8M0FNU": "float8_e8m0fnu",
+    "f4E2M1FN": "float4_e2m1fn",
+}
+"""Element types that the bindings have no arrays for -> what ml_dtypes calls them."""
+
+_DIMENSION_NUMBERS = {
+    "DotDimensionNumbers": """lhs_batching_dimensions rhs_batching_dimensions lhs_contracting_dimensions
+        rhs_contracting_dimensions""",
+    "GatherDimensionNumbers": """offset_dims collapsed_slice_dims operand_batching_dims start_indices_batching_dims
+        start_index_map index_vector_dim""",
+    "ScatterDimensionNumbers": """update_window_dims inserted_window_dims input_batching_dims
+        scatter_indices_batching_dims scattered_dims_to_operand_dims index_vector_dim""",
+    "ConvDimensionNumbers": """input_batch_dimension input_feature_dimension input_spatial_dimensions
+        kernel_input_feature_dimension kernel_output_feature_dimension kernel_spatial_dimensions
+        output_batch_dimension output_feature_dimension output_spatial_dimensions""",
+    "ChannelHandle": "handle channel_type",
+}
+"""Attributes of several numbers -> what those are called."""
+
+KEPT = frozenset(
+    """
+    acos acosh asin asinh atan atanh conj cosh erf mulhi scan sinh square tan top_k
+    """.split()  # noqa: SIM905
+)
+"""Operations of CHLO that backedge has a form for; what the others are in StableHLO, the bindings know."""
+
+
+def describe(data: bytes) -> bytes:
+    """The description of a module: the length of its JSON in 8 bytes, the JSON, the constants' bytes.
+
+    Args:
+        data: MLIR text, or bytecode.
+
+    Raises:
+        InvalidModel: the bindings can't read it, or don't accept it.
+        Unsupported: an operation of CHLO that they have no StableHLO for.
+    """
+    ir, stablehlo = _bindings()
+    context = _context(ir)
+    try:
+        if data.startswith(b"ML\xefR"):
+            module = _deserialized(ir, stablehlo, context, data)
+        else:
+            module = ir.Module.parse(data.decode(errors="replace"), context)
+    except ir.MLIRError as error:
+        raise InvalidModel(_first_error(error)) from None
+    with context:
+        _expand_chlo(ir, module)
+        description, constants = _Writer(ir, stablehlo).module(module)
+    head = json.dumps(description, separators=(",", ":")).encode()
+    return b"".join([len(head).to_bytes(8, "little"), head, *constants])
+
+
+def _bindings() -> tuple[Any, Any]:
+    try:
+        return importlib.import_module("jaxlib.mlir.ir"), importlib.import_module("jaxlib.mlir.dialects.stablehlo")
+    except ImportError as error:
+        raise InvalidModel(f"this jaxlib has no bindings for StableHLO ({error})") from None
+
+
+def _context(ir: Any) -> Any:
+    context = ir.Context()
+    registry = ir.DialectRegistry()
+    importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
+    context.append_dialect_registry(registry)
+    for name in ("stablehlo", "chlo", "sdy"):
+        importlib.import_module(f"jaxlib.mlir.dialects.{name}").register_dialect(context)
+    importlib.import_module("jaxlib.mlir.dialects.mhlo").register_mhlo_dialect(context)
+    context.load_all_available_dialects()
+    return context
+
+
+def _deserialized(ir: Any, stablehlo: Any, context: Any, data: bytes) -> Any:
+    """A module of bytecode: a portable artifact, whose version the bindings bring up to theirs, or plain bytecode."""
+    try:
+        return stablehlo.deserialize_portable_artifact(context, data)
+    except (ir.MLIRError, ValueError, TypeError):
+        return ir.Module.parse(data, context)
+
+
+def _first_error(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if "error:" in line] or [str(error)]
+    return " ".join(lines[0].replace('"-":', "line ").split())
+
+
+def _operations(block: Any) -> Iterator[Any]:
+    for operation in block.operations:
+        yield operation
+        for region in operation.regions:
+            for inner in region.blocks:
+                yield from _operations(inner)
+
+
+def _expand_chlo(ir: Any, module: Any) -> None:
+    """Have the bindings write what CHLO has beyond `KEPT` in StableHLO, for which those must look like something else."""
+    names = {operation.operation.name for operation in _operations(module.body)}
+    chlo = {name.removeprefix("chlo.") for name in names if name.startswith("chlo.")}
+    if chlo <= KEPT:
+        return
+    aside = {f"chlo.{name}" for name in chlo & KEPT - {"scan"}}  # a call holds no region
+    kept = [one for one in _operations(module.body) if one.operation.name in aside]
+    for operation in kept:
+        old = operation.operation
+        with ir.InsertionPoint(old), old.location:
+            attributes = {name: old.attributes[name] for name in old.attributes}
+            attributes["call_target_name"] = ir.StringAttr.get(old.name)
+            new = ir.Operation.create(
+                "stablehlo.custom_call", [value.type for value in old.results], list(old.operands), attributes
+            )
+        for before, after in zip(old.results, new.results, strict=True):
+            before.replace_all_uses_with(after)
+        old.erase()
+    manager = importlib.import_module("jaxlib.mlir.passmanager").PassManager
+    importlib.import_module("jaxlib.mlir.dialects.stablehlo").register_stablehlo_passes()
+    try:
+        manager.parse("builtin.module(func.func(chlo-legalize-to-stablehlo))").run(module.operation)
+    except ir.MLIRError as error:
+        raise Unsupported("module", _first_error(error)) from None
+
+
+class _Writer:
+    """What describes one module."""
+
+    def __init__(self, ir: Any, stablehlo: Any) -> None:
+        self._ir = ir
+        self._numbers = [(getattr(stablehlo, name), names.split()) for name, names in _DIMENSION_NUMBERS.items()]
+        self._values: dict[Any, int] = {}
+        self._types: dict[str, Any] = {}
+        self._constants: list[bytes] = []
+        self._length = 0
+
+    def module(self, module: Any) -> tuple[dict[str, Any], list[bytes]]:
+        operation = module.operation
+        functions = {}
+        for one in module.body.operations:
+            if one.operation.name != "func.func":
+                continue
+            name = self._ir.StringAttr(one.attributes["sym_name"]).value
+            functions[name] = self._function(one)
+        name = operation.attributes["sym_name"] if "sym_name" in operation.attributes else None
+        attributes = {key: self._attribute(operation.attributes[key]) for key in operation.attributes}
+        description = {
+            "name": "" if name is None else self._ir.StringAttr(name).value,
+            "attributes": attributes,
+            "functions": functions,
+        }
+        return description, self._constants
+
+    def _function(self, function: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {"block": None, "arguments": [], "results": []}
+        for key, name in (("arg_attrs", "arguments"), ("res_attrs", "results")):
+            if key in function.attributes:
+                found[name] = self._attribute(function.attributes[key])
+        blocks = list(function.regions[0].blocks)
+        if len(blocks) == 1:
+            found["block"] = self._block(blocks[0])
+        return found
+
+    def _block(self, block: Any) -> dict[str, Any]:
+        arguments, names = [], []
+        for value in block.arguments:
+            arguments.append([self._define(value), self._type(value.type)])
+            named = _LOCATION.match(str(value.location)) if hasattr(value, "location") else None
+            names.append(named[1] if named else "")
+        return {
+            "arguments": arguments,
+            "names": names,
+            "operations": [self._operation(one) for one in block.operations],
+        }
+
+    def _define(self, value: Any) -> int:
+        self._values[value] = len(self._values)
+        return self._values[value]
+
+    def _operation(self, opview: Any) -> list[Any]:
+        operation = opview.operation
+        operands = [self._values[value] for value in operation.operands]
+        if operation.name == "stablehlo.constant":
+            attributes: dict[str, Any] = {"value": self._constant(operation)}
+        else:
+            attributes = {name: self._attribute(operation.attributes[name]) for name in operation.attributes}
+        blocks = [self._block(region.blocks[0]) for region in operation.regions if len(region.blocks)]
+        results = [[self._define(value), self._type(value.type)] for value in operation.results]
+        named = _LOCATION.match(str(operation.location))
+        return [operation.name, operands, attributes, results, blocks, named[1] if named else ""]
+
+    def _type(self, type: Any) -> Any:
+        text = str(type)
+        if text not in self._types:
+            self._types[text] = _described_type(text)
+        return self._types[text]
+
+    # attributes --------------------------------------------------------------------------------------
+
+    def _attribute(self, attribute: Any) -> Any:
+        ir = self._ir
+        for kind, read in self._readers:
+            if isinstance(attribute, kind):
+                return read(attribute)
+        for kind, names in self._numbers:
+            if kind.isinstance(attribute):
+                numbers = kind(attribute)
+                return {name: _plain(getattr(numbers, name)) for name in names}
+        if isinstance(attribute, ir.DenseElementsAttr):
+            return np.array(attribute).tolist()
+        found = _ENUM.fullmatch(str(attribute))
+        return found[1] if found else str(attribute)
+
+    @property
+    def _readers(self) -> list[tuple[Any, Callable[[Any], Any]]]:
+        ir = self._ir
+        return [
+            (ir.BoolAttr, lambda one: bool(one.value)),
+            (ir.IntegerAttr, lambda one: int(one.value)),
+            (ir.FloatAttr, lambda one: float(one.value)),
+            (ir.StringAttr, lambda one: one.value),
+            (ir.FlatSymbolRefAttr, lambda one: one.value),
+            (ir.DenseBoolArrayAttr, lambda one: [bool(item) for item in one]),
+            (ir.DenseI32ArrayAttr, lambda one: [int(item) for item in one]),
+            (ir.DenseI64ArrayAttr, lambda one: [int(item) for item in one]),
+            (ir.ArrayAttr, lambda one: [self._attribute(item) for item in one]),
+            (ir.DictAttr, lambda one: {item.name: self._attribute(item.attr) for item in one}),
+            (ir.UnitAttr, lambda one: True),
+        ]
+
+    # constants ---------------------------------------------------------------------------------------
+
+    def _constant(self, operation: Any) -> list[Any]:
+        type = _described_type(str(operation.results[0].type))
+        element = type[0]
+        count = int(np.prod(type[1], dtype=np.int64))
+        try:
+            attribute = operation.attributes["value"]
+            array = np.asarray(attribute)
+            if array.dtype == object:
+                raise TypeError
+            if isinstance(attribute, self._ir.DenseElementsAttr) and attribute.is_splat and count > 1:
+                array = array.reshape(-1)[:1]
+        except (TypeError, ValueError):  # the bindings have no arrays of these elements
+            array = _parsed(operation.get_asm(print_generic_op_form=True), element)
+        data = np.ascontiguousarray(array).reshape(-1)
+        place = [self._length, data.nbytes]
+        self._constants.append(data.tobytes())
+        self._length += data.nbytes
+        return [*place, "splat"] if data.size == 1 and count != 1 else place
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, list | tuple) else value
+
+
+def _described_type(text: str) -> Any:
+    if text == "!stablehlo.token":
+        return None
+    found = _TENSOR.fullmatch(text)
+    if found is None:
+        raise Unsupported("module", f"values of the type {text}")
+    sizes: list[Any] = [None if size == "?" else int(size) for size in found[1].split("x")[:-1]]
+    for axis, bound in enumerate((found[3] or "").split(",")):
+        if bound.strip().isdigit():
+            sizes[axis] = ["<=", int(bound)]
+    return [found[2], sizes]
+
+
+def _parsed(text: str, element: str) -> np.ndarray[Any, Any]:
+    """The elements of a constant, out of its text: what the bindings give no arrays of."""
+    stored = _HEX.search(text)
+    if stored is not None:
+        return np.frombuffer(bytes.fromhex(stored[1]), np.uint8)
+    start = text.index("dense<") + len("dense<")
+    items = _ELEMENT.findall(text[start : text.rindex("> : tensor<" if "> : tensor<" in text else ">")])
+    if element in _COMPLEX:
+        parts = [part.strip() for item in items for part in item.strip("()").split(",")]
+        return np.array([_number(part, np.dtype(_COMPLEX[element])) for part in parts]).view(
+            _COMPLEX[element].replace("f4", "c8").replace("f8", "c16")
+        )
+    if element in _ODD_FLOATS:
+        dtype = np.dtype(getattr(ml_dtypes, _ODD_FLOATS[element]))
+        return np.array([_number(item, dtype) for item in items], dtype)
+    return np.array([int(item) & 0xFF for item in items], np.uint8)  # integers of less than 8 bits
+
+
+def _number(item: str, dtype: np.dtype[Any]) -> Any:
+    """A float as MLIR writes it: in decimal, or its bits."""
+    if item.startswith("0x"):
+        return np.frombuffer(int(item, 16).to_bytes(dtype.itemsize, "little"), dtype)[0]
+    return np.float64(item).astype(dtype)
