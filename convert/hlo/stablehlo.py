@@ -27,7 +27,7 @@ TIMEOUT = 120.0
 
 
 def read(path: Path) -> Graph:
-    """The model in `path`, as a graph of dialect "hlo"; where sizes are open, they are symbols and what follows of them.
+    """The model in `path`, as a graph of dialect "hlo"; open sizes are symbols, and what follows of them.
 
     Raises:
         InvalidModel: the file can't be read, is of no kind that jaxlib reads, or jaxlib isn't installed.

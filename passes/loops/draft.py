@@ -11,8 +11,8 @@ from ..constant_analysis import static_array
 from ..graph import Node, Value
 from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, trip_count
 from ..rewrite import Builder, Rewriter
-from ..structure.simplify import RemoveDead
 from ..sizes import OpenSize
+from ..structure.simplify import RemoveDead
 from ..tensor import TensorData
 from ..types import DType, TensorType, Type
 from .affine import Lines

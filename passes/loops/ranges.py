@@ -60,7 +60,7 @@ def hull(size: float | OpenSize) -> Bounds:
     """Between which integers a size lies."""
     if not isinstance(size, OpenSize):
         return size, size
-    low, high = at_least(size.size), at_least((-size.size))
+    low, high = at_least(size.size), at_least(-size.size)
     return -_LARGEST if low is None else low, _LARGEST if high is None else -high
 
 

@@ -18,15 +18,17 @@ its bytes, or [place, length, "splat"] of one element that fills it.
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
+from .hlo_names import interface_names
 
 _TENSOR = re.compile(
     r"tensor<((?:(?:\d+|\?)x)*)([^,]+?)(?:, #stablehlo\.(?:bounds<([^>]*)>|type_extensions<[^>]*>))?>$"
@@ -83,20 +85,91 @@ def describe(data: bytes) -> bytes:
         InvalidModel: the bindings can't read it, or don't accept it.
         Unsupported: an operation of CHLO that they have no StableHLO for.
     """
-    ir, stablehlo = _bindings()
-    context = _context(ir)
-    try:
-        if data.startswith(b"ML\xefR"):
-            module = _deserialized(ir, stablehlo, context, data)
-        else:
-            module = ir.Module.parse(data.decode(errors="replace"), context)
-    except ir.MLIRError as error:
-        raise InvalidModel(_first_error(error)) from None
-    with context:
+    ir, stablehlo, module = _parsed_module(data)
+    with module.context:
         _expand_chlo(ir, module)
         description, constants = _Writer(ir, stablehlo).module(module)
     head = json.dumps(description, separators=(",", ":")).encode()
     return b"".join([len(head).to_bytes(8, "little"), head, *constants])
+
+
+def interface(data: bytes) -> tuple[list[str], list[str], list[Any]]:
+    """The names of a module's inputs and outputs, and the inputs' types.
+
+    Args, Raises: as `describe`.
+    """
+    ir, stablehlo, module = _parsed_module(data)
+    with module.context:
+        writer = _Writer(ir, stablehlo)
+        writer.with_constants = False
+        description, _ = writer.module(module)
+    main = main_of(description)
+    return *names_of(description), [type for _, type in main["block"]["arguments"]]
+
+
+def main_of(description: Mapping[str, Any]) -> dict[str, Any]:
+    """The function that a module starts with.
+
+    Raises:
+        InvalidModel: there is none.
+    """
+    functions = description["functions"]
+    main = functions.get("main" if "main" in functions else next(iter(functions), ""))
+    if main is None or main["block"] is None or not main["block"]["operations"]:
+        raise InvalidModel("the module has no function to start with")
+    return main
+
+
+def names_of(description: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The names of a module's inputs and outputs.
+
+    Around a program with open sizes jax.export writes a function without names, which calls the one that has them.
+    """
+    main = main_of(description)
+    names = list(main["block"]["names"])
+    places = {number: place for place, (number, _) in enumerate(main["block"]["arguments"])}
+    for name, operands, attributes, _, _, _ in main["block"]["operations"]:
+        called = description["functions"].get(attributes.get("callee")) if name == "func.call" else None
+        if called is not None and called["block"] is not None:
+            for operand, inner in zip(operands, called["block"]["names"], strict=True):
+                if operand in places and not names[places[operand]]:
+                    names[places[operand]] = inner
+    returned = main["block"]["operations"][-1][1]
+    results = [one.get("jax.result_info", "") for one in main["results"]] or [""] * len(returned)
+    header = description["attributes"].get("mhlo.frontend_attributes")
+    return interface_names(names, results, header if isinstance(header, dict) else {})
+
+
+def specialized(data: bytes, types: Sequence[str]) -> bytes:
+    """A module with open sizes for inputs of certain types, as bytecode: the bindings compute all sizes, and check what
+    jax.export asserts of them.
+
+    Args:
+        types: as MLIR spells them (`tensor<2x3xf32>`).
+
+    Raises:
+        Exception: the bindings' refusals.
+    """
+    _, stablehlo, module = _parsed_module(data)
+    stablehlo.register_stablehlo_passes()
+    manager = importlib.import_module("jaxlib.mlir.passmanager").PassManager
+    written = io.BytesIO()
+    with module.context:
+        manager.parse(f"builtin.module(stablehlo-refine-arguments{{types={','.join(types)}}})").run(module.operation)
+        module.operation.write_bytecode(written)
+    return importlib.import_module("jaxlib._jax").mlir.refine_polymorphic_shapes(written.getvalue())
+
+
+def _parsed_module(data: bytes) -> tuple[Any, Any, Any]:
+    """The bindings of MLIR and StableHLO, and the module that they make of a file's content."""
+    ir, stablehlo = _bindings()
+    context = _context(ir)
+    try:
+        if data.startswith(b"ML\xefR"):
+            return ir, stablehlo, _deserialized(ir, stablehlo, context, data)
+        return ir, stablehlo, ir.Module.parse(data.decode(errors="replace"), context)
+    except ir.MLIRError as error:
+        raise InvalidModel(_first_error(error)) from None
 
 
 def _bindings() -> tuple[Any, Any]:
@@ -140,7 +213,7 @@ def _operations(block: Any) -> Iterator[Any]:
 
 
 def _expand_chlo(ir: Any, module: Any) -> None:
-    """Have the bindings write what CHLO has beyond `KEPT` in StableHLO, for which those must look like something else."""
+    """Have the bindings write what CHLO has beyond `KEPT` in StableHLO, for which that must look like another thing."""
     names = {operation.operation.name for operation in _operations(module.body)}
     chlo = {name.removeprefix("chlo.") for name in names if name.startswith("chlo.")}
     if chlo <= KEPT:
@@ -175,6 +248,7 @@ class _Writer:
         self._values: dict[Any, int] = {}
         self._types: dict[str, Any] = {}
         self._constants: list[bytes] = []
+        self.with_constants = True
         self._length = 0
 
     def module(self, module: Any) -> tuple[dict[str, Any], list[bytes]]:
@@ -185,7 +259,7 @@ class _Writer:
                 continue
             name = self._ir.StringAttr(one.attributes["sym_name"]).value
             functions[name] = self._function(one)
-        name = operation.attributes["sym_name"] if "sym_name" in operation.attributes else None
+        name = operation.attributes.get("sym_name", None)
         attributes = {key: self._attribute(operation.attributes[key]) for key in operation.attributes}
         description = {
             "name": "" if name is None else self._ir.StringAttr(name).value,
@@ -224,7 +298,7 @@ class _Writer:
         operation = opview.operation
         operands = [self._values[value] for value in operation.operands]
         if operation.name == "stablehlo.constant":
-            attributes: dict[str, Any] = {"value": self._constant(operation)}
+            attributes: dict[str, Any] = {"value": self._constant(operation)} if self.with_constants else {}
         else:
             attributes = {name: self._attribute(operation.attributes[name]) for name in operation.attributes}
         blocks = [self._block(region.blocks[0]) for region in operation.regions if len(region.blocks)]

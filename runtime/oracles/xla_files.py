@@ -104,6 +104,15 @@ def refuse_elided(text: str) -> None:
         raise InvalidModel("constants are left out of this text ({...}): print it with print_large_constants")
 
 
+def refuse_elided_data(data: bytes) -> None:
+    """
+    Raises:
+        InvalidModel: constants are left out of MLIR's text.
+    """
+    if b"__elided__" in data:
+        raise InvalidModel("constants are left out of this text (__elided__)")
+
+
 def hlo_computation(text: str) -> Any:
     """A jaxlib XlaComputation of HLO text.
 
@@ -132,7 +141,6 @@ def read_computation(data: bytes) -> Any:
     if kind == "export":
         data = exported_bytecode(data)
     if kind == "mlir":
-        if b"__elided__" in data:
-            raise InvalidModel("constants are left out of this text (__elided__)")
+        refuse_elided_data(data)
         return jax.mlir.mlir_module_to_xla_computation(data.decode(errors="replace"))
     return jax.mlir.mlir_module_to_xla_computation(data)

@@ -28,12 +28,21 @@ import numpy as np
 
 from ...passes.errors import Unsupported
 from .hlo_names import input_names, output_names
+from .mlir_module import interface, specialized
 from .outcome import Batch, Values
 from .session import Options, Path, match_feeds
 from .xla_arrays import from_arrays, leaves, to_arrays
 from .xla_bounds import static_entry
 from .xla_dumps import plain
-from .xla_files import bindings, hlo_computation, kind_of, read_computation, without_strings
+from .xla_files import (
+    bindings,
+    exported_bytecode,
+    hlo_computation,
+    kind_of,
+    read_computation,
+    refuse_elided_data,
+    without_strings,
+)
 
 _SETTINGS = [
     ("xla_allow_excess_precision", False),
@@ -106,12 +115,51 @@ def _register_lapack(jax: Any) -> None:
 
 
 class XlaSession:
+    """A file's program; where its sizes are open, one for each set of sizes that it is asked for."""
+
     coarse = False
 
     def __init__(self, path: Path) -> None:
+        data = path.read_bytes()
+        kind = kind_of(data)
+        self._names: tuple[list[str], list[str]] | None = None
+        self._open: list[Any] = []
+        if kind in ("mlir", "bytecode", "export"):
+            refuse_elided_data(data)
+            data = exported_bytecode(data) if kind == "export" else data
+            inputs, outputs, types = interface(data)
+            self._names = inputs, outputs
+            self._open = types if any(type is not None and None in type[1] for type in types) else []
+        self._data = data
+        self._programs: dict[tuple[str, ...], _Program] = {}
+        if not self._open:
+            self._programs[()] = _Program(data, self._names)
+
+    def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
+        if not self._open:
+            return self._programs[()].run(feeds)
+        assert self._names is not None
+        named = match_feeds(self._names[0], feeds)
+        types = tuple(
+            _typed(type, np.shape(named[name])) for name, type in zip(self._names[0], self._open, strict=True)
+        )
+        if types not in self._programs:
+            self._programs[types] = _Program(specialized(self._data, types), self._names)
+        return self._programs[types].run(feeds)
+
+
+def _typed(type: Any, shape: tuple[int, ...]) -> str:
+    """A type of a description with the sizes of a value, as MLIR spells it."""
+    element, sizes = type
+    return f"tensor<{''.join(f'{size}x' for size in shape[: len(sizes)])}{element}>"
+
+
+class _Program:
+    """A compiled program. `names`: of its inputs and outputs, where HLO doesn't say them."""
+
+    def __init__(self, data: bytes, names: tuple[list[str], list[str]] | None) -> None:
         hlo, jax = bindings()
         _register_lapack(jax)
-        data = path.read_bytes()
         computation = read_computation(data)
         text = computation.as_hlo_text(True)
         refuse(text)
@@ -127,6 +175,8 @@ class XlaSession:
         arguments = [leaf for parameter in parameters for leaf in parameter]
         self._inputs = input_names(list(zip(parameter_names(text), map(len, parameters), strict=True)), header)
         self._outputs = output_names(sum(leaf is not None for leaf in results), header)
+        if names is not None and (len(names[0]), len(names[1])) == (len(self._inputs), len(self._outputs)):
+            self._inputs, self._outputs = names
         self._leaves = [leaf for leaf in arguments if leaf is not None]
         self._results = results
         if len(self._leaves) < len(arguments):

@@ -22,9 +22,10 @@ from ....passes.loops.draft import CARRIER
 from ....passes.node import ORIGIN
 from ....passes.sizes import dim_of, size_of, symbols
 from ....passes.tensor import TensorData
-from ....passes.types import Dim, DType, Interval, TensorType, Type
-from ....runtime.oracles.hlo_names import interface_names, unescape
-from ..dialect import DOMAIN, META, Form, Origin
+from ....passes.types import DType, Interval, TensorType, Type
+from ....runtime.oracles.hlo_names import unescape
+from ....runtime.oracles.mlir_module import main_of, names_of
+from ..dialect import DOMAIN, META, Form
 from ..infer import infer_node
 from ..text.tree import Raw
 from . import integers, operations
@@ -100,18 +101,12 @@ class Reader:
     given: int = -1  # numbers for values that the module has none for
 
     def read(self) -> Graph:
-        functions = self.description["functions"]
-        self.dynamic = _has_open_sizes(functions)
-        name = "main" if "main" in functions else next(iter(functions), "")
-        main = functions.get(name)
-        if main is None or main["block"] is None:
-            raise InvalidModel("the module has no function to start with")
-        scope = Scope(Graph(DOMAIN, self.description["name"] or name))
+        self.dynamic = _has_open_sizes(self.description["functions"])
+        main = main_of(self.description)
+        scope = Scope(Graph(DOMAIN, self.description["name"] or "main"))
         named = self._named_sizes(main)
         block = main["block"]
-        header = self.description["attributes"].get("mhlo.frontend_attributes") or {}
-        results = [one.get("jax.result_info", "") for one in main["results"]] or [""] * len(block["operations"][-1][1])
-        inputs, outputs = interface_names(block["names"], results, header if isinstance(header, dict) else {})
+        inputs, outputs = names_of(self.description)
         self.names = dict.fromkeys((*inputs, *outputs), 0)
         for place, ((number, type), input_name) in enumerate(zip(block["arguments"], inputs, strict=True)):
             found = _type(type)
@@ -126,7 +121,7 @@ class Reader:
         scope.graph.outputs = self._block(scope, block["operations"])
         graph = scope.graph
         graph.functions = self.functions
-        form = Form(name, outputs=tuple(outputs))
+        form = Form("main", outputs=tuple(outputs))
         form.attributes = self._header()
         graph.meta[META] = form
         if self.notes:

@@ -202,7 +202,7 @@ class Array(Expr):
         return found or self.make(self.op.Reshape(self, where, allowzero=1 if 0 in shape else None))
 
     def _in_open_shape(self, shape: tuple[int | str, ...]) -> Self:
-        """In a shape that has open sizes. ONNX's Reshape copies a size from the same place (0) and finds one out (-1)."""
+        """In a shape with open sizes. ONNX's Reshape copies a size from the same place (0) and finds one out (-1)."""
         if self._number() is not None:
             return self.broadcast_to(*shape)
         source = self._source("Reshape", "Squeeze", "Unsqueeze")

@@ -17,9 +17,9 @@ from ....passes.loop import DOMAIN as LOOPS
 from ....passes.naming import drop_unused_constants, name_outputs
 from ....passes.pipeline import Pipeline
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
+from ....passes.sizes import dims_of
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
-from ....passes.sizes import dims_of
 from ....passes.types import TensorType
 from ..dialect import form_of, origin_of
 from . import (
