@@ -128,6 +128,9 @@ class OpenSize(str):
     def __floordiv__(self, other: int | str) -> int | OpenSize:
         return open_size(computed("floordiv", self.size, _size(other)))
 
+    def __rfloordiv__(self, other: int | str) -> int | OpenSize:
+        return open_size(computed("floordiv", _size(other), self.size))
+
     def __mod__(self, other: int | str) -> int | OpenSize:  # type: ignore[override]
         return open_size(computed("mod", self.size, _size(other)))
 
@@ -162,6 +165,19 @@ def _size(dim: int | str) -> Size:
     found = size_of(dim)
     assert found is not None
     return found
+
+
+def is_below(left: int | str, right: int | str) -> bool | None:
+    """Whether one size is below another; None where that is only known when the model runs."""
+    try:
+        return _below(_size(left), _size(right))
+    except Unsupported:
+        return None
+
+
+def largest(left: int | str, right: int | str) -> int | OpenSize:
+    """The larger one of two sizes."""
+    return open_size(computed("max", _size(left), _size(right)))
 
 
 def open_size(size: Size) -> int | OpenSize:
@@ -292,13 +308,14 @@ def _atom_at_least(atom: object) -> int | None:
     lows = at_least(atom.left), at_least(atom.right)
     if atom.function == "max":
         return max((low for low in lows if low is not None), default=None)
-    if None in lows:
-        return None
     low, other = lows
-    assert low is not None and other is not None
+    if low is None or other is None:
+        return None
     if atom.function == "min":
         return min(low, other)
-    return low // other if low >= 0 and isinstance(atom.right, int) and atom.right > 0 else None
+    if isinstance(atom.right, int):
+        return low // atom.right if atom.right > 0 else None
+    return min(low, 0) if other > 0 else None
 
 
 def _difference_at_least(size: Polynomial) -> int | None:

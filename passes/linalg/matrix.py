@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import build
 from ..build import Expr, expr
+from ..errors import Unsupported
 from ..graph import Value
 from ..rewrite import Builder
 from ..types import DType
@@ -67,8 +68,10 @@ class Matrix:
     @property
     def shape(self) -> tuple[int, ...]:
         shape = self.parts[0].shape
-        assert shape is not None, self.parts
-        return tuple(size for size in shape if isinstance(size, int))
+        sizes = tuple(size for size in shape or () if isinstance(size, int))
+        if shape is None or len(sizes) < len(shape):
+            raise Unsupported(f"value {self.parts[0].value().name!r}", "a matrix whose sizes are open")
+        return sizes
 
     @property
     def sizes(self) -> tuple[tuple[int, ...], int, int]:

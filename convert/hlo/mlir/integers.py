@@ -134,6 +134,18 @@ _COMPUTED: Mapping[str, Callable[..., Known]] = {
 }
 
 
+FLOORED: Mapping[str, str] = {"floor_divide": "floordiv", "remainder": "mod"}
+"""Functions that JAX writes out in many operations -> what they compute of two sizes, where `is_floored` agrees."""
+
+_SAMPLES = [(x, y) for x in (*range(-13, 14), 100, -101) for y in (1, 2, 3, 4, 7, 16)]
+
+
+def is_floored(function: str, compute: Callable[[int, int], int | None]) -> bool:
+    """Whether a function divides as Python does, by numbers above 0: it consists of signs, rests and choices, so that
+    small numbers of both signs show it."""
+    return all(compute(x, y) == computed(function, x, y) for x, y in _SAMPLES)
+
+
 def follow(name: str, attributes: Mapping[str, Any], operands: Sequence[Known], shape: Sequence[int]) -> Known | None:
     """What an operation makes of known integers; None where nothing of it is followed.
 

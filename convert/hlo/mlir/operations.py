@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ....passes.sizes import dims_of
 from ....passes.types import TensorType
 from ..text.tree import Labels, PadDim, Raw, SliceDim, WindowDim
 
@@ -60,7 +61,7 @@ def convolution(attributes: Attributes, types: Sequence[TensorType]) -> dict[str
     """`convolution`, and `dynamic_conv` whose padding is known."""
     numbers = attributes["dimension_numbers"]
     spatial = len(numbers["input_spatial_dimensions"])
-    kernel = types[1].shape or ()
+    kernel = dims_of(types[1].shape) or ()
     sizes = [kernel[axis] for axis in numbers["kernel_spatial_dimensions"]]
     groups = {name: attributes[name] for name in ("feature_group_count", "batch_group_count") if attributes[name] != 1}
     return {

@@ -20,7 +20,7 @@ from ....passes.garbage import bulk
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.loops.draft import CARRIER
 from ....passes.node import ORIGIN
-from ....passes.sizes import dim_of, size_of, symbols
+from ....passes.sizes import Size, computed, dim_of, is_at_most, size_of, symbols
 from ....passes.tensor import TensorData
 from ....passes.types import DType, Interval, TensorType, Type
 from ....runtime.oracles.hlo_names import unescape
@@ -96,6 +96,7 @@ class Reader:
     names: dict[str, int] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)  # functions being read
     notes: dict[str, None] = field(default_factory=dict)
+    floored: dict[str, bool] = field(default_factory=dict)
     count: int = 0
     dynamic: bool = False
     given: int = -1  # numbers for values that the module has none for
@@ -417,6 +418,9 @@ class Reader:
         if len(self.open) > _DEEPEST:
             raise InvalidModel("functions are called too deeply")
         operands = [self._value(scope, number) for number in one.operands]
+        divided = self._divided(name, function["block"], operands)
+        if divided is not None:
+            return [self._size(scope, str(dim_of(divided)), _present(operands[-1]).tensor.dtype)]
         self.open.append(name)
         try:
             if self.dynamic or None in operands:
@@ -431,6 +435,25 @@ class Reader:
             self.open.pop()
         types = [value.type for value in self.functions[key].outputs]
         return list(self.node(scope, "call", operands, types, {"computation": name}, one.location).outputs)
+
+    def _divided(self, name: str, block: Mapping[str, Any], operands: Sequence[Value | None]) -> Size | None:
+        """What JAX's own function for floor division, or its rest, gives for two sizes; None where it isn't one."""
+        function = next((kind for prefix, kind in integers.FLOORED.items() if name.startswith(prefix)), None)
+        if not self.dynamic or function is None or len(operands) < 2:
+            return None
+        items = [self.known[value][()] for value in operands[-2:] if value in self.known and value and not value.rank]
+        if len(items) != 2 or None in items or not is_at_most(1, items[1]):
+            return None
+        if name not in self.floored:
+            self.floored[name] = integers.is_floored(function, lambda *pair: self._sampled(block, pair))
+        found = computed(function, *items) if self.floored[name] else None
+        return None if isinstance(found, int) else found
+
+    def _sampled(self, block: Mapping[str, Any], pair: tuple[int, int]) -> int | None:
+        """What a function of integer scalars gives, whose last two arguments are these numbers."""
+        numbers = [number for number, _ in block["arguments"]]
+        found = {number: integers.known(item, ()) for number, item in zip(numbers[-2:], pair, strict=True)}
+        return _computed(self.description["functions"], block, found, self.constants)
 
     def _inlined(self, scope: Scope, block: Mapping[str, Any], operands: Sequence[Value | None]) -> list[Value | None]:
         """A function's operations in the place of its call."""
@@ -532,6 +555,34 @@ class Reader:
         self.given -= 1
         scope.values[self.given] = value
         return self.given
+
+
+def _computed(functions: Mapping[str, Any], block: Any, found: dict[int, Known], constants: memoryview) -> Any:
+    """The only result of a function of integer scalars; None where it isn't one."""
+    for operation in block["operations"]:
+        one = Operation(*operation)
+        if one.name == "func.return":
+            item = found.get(one.operands[0]) if len(one.operands) == 1 else None
+            return None if item is None else item[()]
+        if len(one.results) != 1 or (described := _type(one.results[0][1])) is None or described.shape != ():
+            return None
+        number = one.results[0][0]
+        if one.name == "stablehlo.constant":
+            start, length, *_ = one.attributes["value"]
+            item = _data(constants[start : start + length], described.dtype or DType.INT32, ()).numpy().item()
+            found[number] = integers.known(item, ())
+            continue
+        given = [found.get(operand, integers.unknown(())) for operand in one.operands]
+        if one.name == "func.call":
+            inner = functions[one.attributes["callee"]]["block"]
+            arguments = {number: item for (number, _), item in zip(inner["arguments"], given, strict=True)}
+            made = integers.known(_computed(functions, inner, arguments, constants), ())
+        else:
+            made = integers.follow(one.name.removeprefix("stablehlo."), one.attributes, given, ())
+        if made is None:
+            return None
+        found[number] = made
+    return None
 
 
 def _present(value: Value | None) -> Value:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.sizes import Size, at_least, computed, dim_of, is_at_most, size_of
+from ....passes.sizes import Size, at_least, computed, dim_of, dims_of, is_at_most, size_of
 from ....passes.types import Dim, DType, Shape, TensorType, Type
 from ..dialect import DOMAIN, META, Origin
 from ..infer_elementwise import ELEMENTWISE
@@ -179,7 +179,7 @@ def _moving(reader: Reader, one: Operation, starts: Value, limits: Value, stated
 
 
 def _start(reader: Reader, scope: Scope, one: Operation, vector: Value, axis: int, dim: Dim, size: Dim) -> Value:
-    """One element of the starts. A dynamic slice clamps them by itself: where the vector is clamped so, that is left."""
+    """One element of the starts. A dynamic slice clamps them by itself: a vector that is clamped so isn't clamped."""
     maker = vector.producer
     if maker is not None and maker.op == (DOMAIN, "clamp"):
         low, x, high = (_one(maker.inputs, index) for index in range(3))
@@ -446,16 +446,8 @@ def _padded(node: Node) -> Shape:
 
 def _windowed(dim: Dim, window: WindowDim) -> Dim:
     """How many positions a window has along a dimension."""
-    size = size_of(dim)
-    parts = [size_of(part) for part in (window.low, window.high, window.size)]
-    if size is None or None in parts or not all(isinstance(part, int) for part in (window.stride, window.rhs_dilate)):
-        return None
-    low, high, width = (part for part in parts if part is not None)
-    room = (size - 1) * window.lhs_dilate + 1 if window.lhs_dilate != 1 else size
-    room = room + low + high - ((width - 1) * window.rhs_dilate + 1)
-    if not is_at_most(0, room + window.stride):
-        return None
-    return dim_of(computed("floordiv", room + window.stride, window.stride))
+    dims = dims_of((dim,))
+    return None if dims is None else window.count(dims[0])
 
 
 def _reduce_window(node: Node) -> list[Shape]:
@@ -509,7 +501,18 @@ def _top_k(node: Node) -> list[Shape]:
     return [(*_operand(node)[:-1], node.attributes["k"])] * 2
 
 
+def _bitcast(node: Node) -> list[Shape]:
+    shape, (old, new) = _operand(node), (_bits(node.inputs[0]), _bits(node.output))
+    return [shape if old == new else (*shape, old // new) if old > new else shape[:-1]]
+
+
+def _bits(value: Value | None) -> int:
+    dtype = None if value is None else value.tensor.dtype
+    return 1 if dtype is None else dtype.bits
+
+
 _SHAPES: Mapping[str, Callable[[Node], list[Shape]]] = {
+    "bitcast-convert": _bitcast,
     "concatenate": _concatenated,
     "convolution": _convolved,
     "dot": _dotted,

@@ -19,6 +19,7 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.names import Names
 from ....passes.rewrite import Builder, Rewriter
+from ....passes.sizes import dims_of
 from ....passes.types import DType, TensorType, Type
 from ..build import HLO
 from ..dialect import DOMAIN, META, Form, Origin
@@ -176,7 +177,7 @@ class Splitter(Builder):
 
     def entered(self, value: Value) -> Part:
         """A model's input: a complex one is cut into its parts."""
-        type, shape = real_type(value.type), value.tensor.static_shape
+        type, shape = real_type(value.type), dims_of(value.tensor.shape)
         if not is_complex(value) or not isinstance(type, TensorType):
             twin = self.graph.add_input(self.claim(value.name), value.type)
             twin.meta = value.meta
@@ -197,7 +198,7 @@ class Splitter(Builder):
         return value
 
     def _stacked(self, pair: Pair, old: Value) -> Value:
-        type, shape = pair.re.tensor, pair.re.tensor.static_shape
+        type, shape = pair.re.tensor, dims_of(pair.re.tensor.shape)
         if shape is None:
             raise Unsupported(f"output {old.name!r}", _UNSIZED)
         return self.call("stack", *pair, _domain=DOMAIN, _types=[TensorType(type.dtype, (*shape, 2))])

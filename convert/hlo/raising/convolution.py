@@ -13,7 +13,7 @@ from ....passes.graph import Node
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
-from ....passes.types import DType
+from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..dimension_numbers import DotNumbers
 from ..infer_tools import number
@@ -21,7 +21,7 @@ from ..infer_tools import windows as window_of
 from ..text.tree import Labels, WindowDim
 from .arrays import Array, arrays, full
 from .dot import contracted, permuted, work_type
-from .reduce_window import gathered, inner_axes, padded, pads_of, present, sliding
+from .reduce_window import are_attributes, gathered, inner_axes, padded, pads_of, present, sliding
 from .support import Results, made_by, shape_of
 
 
@@ -124,11 +124,14 @@ def _convolved(parts: _Convolution) -> Array:
     image = image.dilate([1, 1, *(dim.lhs_dilate for dim in dims)], image.like(0))
     dims = [replace(dim, lhs_dilate=1, high=dim.high - dim.lhs_dilate + 1) for dim in dims]
     kernel = _flipped(parts.kernel, _flipping(dims, True))
-    pads = pads_of(dims)
-    if min(pads) < 0:
+    pads, whole = pads_of(dims), image.sizes_known
+    spatial = (dim.count(size) for dim, size in zip(dims, whole[2:], strict=True))
+    type = TensorType(image.dtype, (whole[0], kernel.sizes_known[0], *spatial))
+    if not are_attributes(pads):
         image, pads = padded(image, dims, image.like(0), front=2), [0]
     group = parts.groups if parts.groups > 1 else None
-    return image.call("Conv", kernel, group=group, pads=pads if any(pads) else None, **sliding(dims))
+    attributes = {"group": group, "pads": pads if any(pads) else None, **sliding(dims)}
+    return image.call("Conv", kernel, _types=[type], **attributes)
 
 
 def _transposed(parts: _Convolution) -> Array:

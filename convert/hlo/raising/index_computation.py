@@ -118,7 +118,8 @@ def clamped(x: Array, last: Sequence[int | OpenSize]) -> Array:
     x = x.maximum(0) if low else x
     if not high:
         return x
-    return x.minimum(last[0] if len(set(last)) == 1 else listed(x.op, last))
+    ends = listed(x.op, last)
+    return x.minimum(last[0] if len(set(last)) == 1 else ends.cast(x.dtype) if isinstance(ends, Array) else ends)
 
 
 def within(op: Builder, value: Value, last: Sequence[int | OpenSize]) -> Array:

@@ -13,7 +13,7 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import dtype_of
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.sizes import Computed, Size, Symbol, size_of
+from ....passes.sizes import Computed, Size, Symbol, at_least, size_of
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 
@@ -82,7 +82,10 @@ def _computed(op: Builder, size: Size) -> Value:
 def _atom(op: Builder, atom: Symbol | Computed) -> Value:
     memory: Memory = op.rewriter.context
     if isinstance(atom, Computed):
-        return op.call(_OPERATORS[atom.function], _value(op, atom.left), _value(op, atom.right), _types=_ONE)
+        left, right = _value(op, atom.left), _value(op, atom.right)
+        if atom.function == "floordiv" and (at_least(atom.left) or -1) < 0 and at_least(atom.left) != 0:
+            left = op.Sub(left, op.Mod(left, right, _types=_ONE), _types=_ONE)  # Div rounds toward zero
+        return op.call(_OPERATORS[atom.function], left, right, _types=_ONE)
     key = op.graph, size_of(atom.name) or 0
     if key in memory:
         return memory[key]

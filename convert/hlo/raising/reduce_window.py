@@ -13,8 +13,10 @@ What lies in the padding is left out, and every window begins with the start, as
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot, Stacked
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.sizes import OpenSize, is_below
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import windows as window_of
@@ -29,6 +32,7 @@ from ..text.tree import WindowDim
 from .arrays import WIDE, Array, arrays, move_widened
 from .computations import applied, computation, monoid
 from .reduce import for_sums, is_neutral, reduced
+from .open_sizes import size_vector
 from .support import Results, shape_of
 
 
@@ -37,7 +41,7 @@ def seen(size: int, dim: WindowDim) -> tuple[np.ndarray, np.ndarray]:
 
     Where none is (padding, and between elements that `lhs_dilate` puts apart) the index is 0.
     """
-    index, part = np.ogrid[: dim.count(size), : dim.size]
+    index, part = np.ogrid[: operator.index(dim.count(size)), : operator.index(dim.size)]
     at = index * dim.stride + part * dim.rhs_dilate - dim.low
     there = (at >= 0) & (at <= (size - 1) * dim.lhs_dilate) & (at % dim.lhs_dilate == 0)
     return np.where(there, at // dim.lhs_dilate, 0), there
@@ -86,11 +90,20 @@ def pads_of(window: Sequence[WindowDim]) -> list[int]:
     return [dim.low for dim in window] + [dim.high for dim in window]
 
 
-def sliding(dims: Sequence[WindowDim]) -> dict[str, list[int] | None]:
-    """The attributes of ONNX's sliding windows, those left out that say nothing."""
+def are_attributes(pads: Sequence[int]) -> bool:
+    """Whether ONNX's sliding windows take these pads: others are padded before."""
+    return all(isinstance(pad, int) and pad >= 0 for pad in pads)
+
+
+def sliding(dims: Sequence[WindowDim]) -> dict[str, Any]:
+    """The attributes of ONNX's sliding windows, those left out that say nothing.
+
+    Raises:
+        Unsupported: the size of a window is open.
+    """
     strides, dilations = [dim.stride for dim in dims], [dim.rhs_dilate for dim in dims]
     return {
-        "kernel_shape": [dim.size for dim in dims],
+        "kernel_shape": [operator.index(dim.size) for dim in dims],
         "strides": strides if max(strides) > 1 else None,
         "dilations": dilations if max(dilations) > 1 else None,
     }
@@ -160,6 +173,11 @@ class _Image:
         image = x.transpose(*rest, *over).reshape(*outer, *(shape[axis] for axis in over))
         return cls(image, [*rest, *over], [window[axis] for axis in over], front)
 
+    def slid(self, dtype: DType) -> TensorType:
+        """The type of what a window makes of the image."""
+        outer, spatial = self.value.sizes_known[:2], self.value.sizes_known[2:]
+        return TensorType(dtype, (*outer, *(dim.count(size) for dim, size in zip(self.window, spatial, strict=True))))
+
     def back(self, made: Array) -> Array:
         back = [self.order.index(axis) for axis in range(len(self.order))]
         return made.reshape(*self.front, *made.sizes_known[2:]).transpose(*back)
@@ -190,23 +208,38 @@ def _largest(x: Array, window: Sequence[WindowDim], least: float) -> Array:
     image = _Image.of(x, window)
     dims, x = image.window, image.value
     pads = pads_of(dims)
-    inside = all(0 <= pad < dim.size for dim, pad in zip([*dims, *dims], pads, strict=True))
-    spatial = x.sizes_known[2:]
-    if not inside or not all(seen(size, dim)[1].any(axis=1).all() for size, dim in zip(spatial, dims, strict=True)):
+    inside = all(isinstance(pad, int) and 0 <= pad < dim.size for dim, pad in zip([*dims, *dims], pads, strict=True))
+    if not inside or not all(_sees(*one) for one in zip(x.sizes_known[2:], dims, strict=True)):
         # ONNX Runtime wants every pad to be smaller than the window, and finds its own number where there is none
         x, inside = padded(x, dims, x.like(least), front=2), False
-    return image.back(x.call("MaxPool", pads=pads if inside and any(pads) else None, **sliding(dims)))
+    attributes = {"pads": pads if inside and any(pads) else None, **sliding(dims)}
+    type = image.slid(x.dtype)
+    made = x.call("MaxPool", _types=[type], **attributes)
+    sizes = made.sizes_known
+    if any(is_below(0, size) is None for size in sizes):  # of less than a window ONNX Runtime makes one, HLO none
+        axes = list(range(len(sizes)))
+        cut = made.op.Slice(made, made.op.const([0] * len(sizes)), size_vector(made.op, sizes), made.op.const(axes))
+        cut.type, made = type, made.make(cut)
+    return image.back(made)
+
+
+def _sees(size: int | OpenSize, dim: WindowDim) -> bool:
+    """Whether a window whose padding is smaller than itself sees an element at every position."""
+    if isinstance(size, OpenSize):
+        return dim.rhs_dilate == 1
+    return bool(seen(size, dim)[1].any(axis=1).all())
 
 
 def _summed(x: Array, window: Sequence[WindowDim]) -> Array:
     image = _Image.of(x, window)
     dims, x = image.window, image.value
     pads = pads_of(dims)
-    if min(pads) < 0:
+    if not are_attributes(pads):
         x, pads = padded(x, dims, x.like(0), front=2), []
     channels = x.sizes_known[1]
-    kernel = np.ones([channels, 1, *(dim.size for dim in dims)])
-    return image.back(x.call("Conv", kernel, group=channels, pads=pads if any(pads) else None, **sliding(dims)))
+    attributes = {"group": channels, "pads": pads if any(pads) else None, **sliding(dims)}
+    kernel = np.ones([channels, 1, *attributes["kernel_shape"]])
+    return image.back(x.call("Conv", kernel, _types=[image.slid(x.dtype)], **attributes))
 
 
 # what accumulates ----------------------------------------------------------------------------------
@@ -227,7 +260,8 @@ def _running(shape: Sequence[int], window: Sequence[WindowDim]) -> _Run | None:
         return None
     axis, dim = over[0], window[over[0]]
     size = shape[axis]
-    if size < 2 or dim.stride != 1 or dim.lhs_dilate != 1 or dim.rhs_dilate != 1 or dim.size < size:
+    plain = dim.stride == dim.lhs_dilate == dim.rhs_dilate == 1
+    if size == 1 or not plain or is_below(dim.size, size) is not False:
         return None
     for reverse, (before, behind) in ((False, (dim.low, dim.high)), (True, (dim.high, dim.low))):
         for exclusive in (False, True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ....passes.sizes import OpenSize, largest
 from ....passes.tensor import TensorData
 from ....passes.types import Dim, DType
 
@@ -70,11 +71,11 @@ class WindowDim:
         """Whether it sees one element of the dimension after the other, none left out."""
         return (self.size, self.stride, self.low, self.high, self.lhs_dilate) == (1, 1, 0, 0, 1)
 
-    def count(self, size: int) -> int:
-        """How many positions it has along a dimension of this size."""
+    def count(self, size: int | OpenSize) -> Any:
+        """How many positions it has along a dimension of this size: an int, where no size is open."""
         room = (size - 1) * self.lhs_dilate + 1 if size else 0
         room += self.low + self.high - self.reach
-        return room // self.stride + 1 if room >= 0 else 0
+        return largest(0, room // self.stride + 1)
 
     def __repr__(self) -> str:
         turned = "r" if self.reversal else ""
