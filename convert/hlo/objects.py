@@ -38,9 +38,9 @@ def store_lowered(lowered: Any, folder: Path) -> Path:
 
 
 def store_exported(exported: Any, folder: Path) -> Path:
-    """A `jax.export.Exported` as a file."""
-    path = folder / "model.jax_export"
-    path.write_bytes(bytes(exported.serialize()))
+    """The module of a `jax.export.Exported`, which has all names: JAX serializes the rest for some classes only."""
+    path = folder / "model.mlirbc"
+    path.write_bytes(exported.mlir_module_serialized)
     return path
 
 
@@ -54,13 +54,30 @@ def store_compiled(compiled: Any, folder: Path) -> Path:
 def lowered(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     """A Python function, jitted or not, lowered for arguments: arrays, `jax.ShapeDtypeStruct`, trees of them.
 
+    Sizes may be open: symbols of `jax.export.symbolic_shape`, or strings that are given to it ("b", "2*b + 1"), equal
+    names being equal sizes. The function is exported then.
+
     Raises:
         InvalidModel: jax isn't installed.
     """
     with needed("jax", "tracing a Python function"):
         import jax
+        from jax import export
     jitted: Any = function if hasattr(function, "lower") else jax.jit(function)
-    return jitted.lower(*args)
+    scope = export.SymbolicScope()
+    open_ = False
+
+    def sized(leaf: Any) -> Any:
+        nonlocal open_
+        shape = tuple(getattr(leaf, "shape", ()))
+        open_ |= any(not isinstance(dim, int) for dim in shape)
+        if not any(isinstance(dim, str) for dim in shape):
+            return leaf
+        dims = [export.symbolic_shape(dim, scope=scope)[0] if isinstance(dim, str) else dim for dim in shape]
+        return jax.ShapeDtypeStruct(tuple(dims), leaf.dtype)
+
+    specs = jax.tree.map(sized, tuple(args))
+    return export.export(jitted)(*specs) if open_ else jitted.lower(*specs)
 
 
 def to_object(path: Path) -> str:

@@ -279,7 +279,7 @@ class Reader:
         size = size_of(dim)
         if size is None:
             return False
-        ((number, type),) = one.results
+        ((number, _),) = one.results
         if isinstance(size, int):
             scope.values[number] = scope.graph.add_constant(
                 TensorData.of(np.array(size, np.int32)), self._fresh("size")
@@ -316,7 +316,7 @@ class Reader:
             node.meta = {ORIGIN: unescape(location)}
         many = len(types) > 1
         node.outputs = [
-            Value(self._fresh(f"{node.name}.{index}" if many else node.name), type, node, index)
+            Value(self._fresh(f"{node.name}.{index}") if many else node.name, type, node, index)
             for index, type in enumerate(types)
         ]
         scope.nodes.append(node)
@@ -366,7 +366,7 @@ class Reader:
     def _arguments(self, scope: Scope, block: Mapping[str, Any], types: Sequence[Type | None] | None) -> None:
         for place, (number, type) in enumerate(block["arguments"]):
             found = _type(type) if types is None else types[place]
-            scope.values[number] = scope.graph.add_input(self._fresh(block["names"][place] or "argument"), found)
+            scope.values[number] = scope.graph.add_input(self._fresh("argument" if types is None else "state"), found)
 
     def _complete(self, node: Node) -> None:
         """Give the results of a node the sizes that follow from its operands'."""

@@ -31,8 +31,8 @@ from ..infer_tools import windows as window_of
 from ..text.tree import WindowDim
 from .arrays import WIDE, Array, arrays, move_widened
 from .computations import applied, computation, monoid
-from .reduce import for_sums, is_neutral, reduced
 from .open_sizes import size_vector
+from .reduce import for_sums, is_neutral, reduced
 from .support import Results, shape_of
 
 
