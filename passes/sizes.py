@@ -8,13 +8,15 @@ inputs. Equal polynomials have equal text, so that equal dimensions are equal st
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import cast
 
 from .errors import InvalidModel, Unsupported
-from .match.polynomials import Polynomial, Size, as_atom, quotient, variable
-from .types import Dim, Shape
+from .match.polynomials import Polynomial, as_atom, quotient, variable
+from .match.polynomials import Size as Size
+from .types import Dim
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,12 @@ def computed(function: str, left: Size, right: Size) -> Size:
                 return other if function == "max" else one
         left, right = sorted((left, right), key=text_of)
         return variable(Computed(function, left, right))
-    if right == 1:
+    if right == 1 or left == 0:
         return left if function == "floordiv" else 0
+    least = at_least(right)
+    if isinstance(left, int) and least is not None and -least <= left < least:
+        whole = 0 if left >= 0 else -1
+        return whole if function == "floordiv" else left - whole * right
     exact = quotient(left, right)
     if exact is not None:
         return exact if function == "floordiv" else 0
@@ -94,6 +100,7 @@ class OpenSize(str):
 
     What is asked of it that depends on the inputs' sizes (whether it is below 7, a loop over it in Python) raises
     `Unsupported`. It isn't equal to any int, and true: decisions that only save work take it for neither 0 nor 1.
+    It stands where sizes are ints, and is annotated as one there: a shape is a `tuple[int, ...]`.
     """
 
     __slots__ = ()
@@ -104,34 +111,34 @@ class OpenSize(str):
         assert found is not None
         return found
 
-    def __add__(self, other: int | str) -> int | OpenSize:  # type: ignore[override]
+    def __add__(self, other: int | str) -> int:  # type: ignore[override]
         return open_size(self.size + _size(other))
 
-    def __radd__(self, other: int | str) -> int | OpenSize:
+    def __radd__(self, other: int | str) -> int:
         return open_size(_size(other) + self.size)
 
-    def __sub__(self, other: int | str) -> int | OpenSize:
+    def __sub__(self, other: int | str) -> int:
         return open_size(self.size - _size(other))
 
-    def __rsub__(self, other: int | str) -> int | OpenSize:
+    def __rsub__(self, other: int | str) -> int:
         return open_size(_size(other) - self.size)
 
-    def __mul__(self, other: int | str) -> int | OpenSize:  # type: ignore[override]
+    def __mul__(self, other: int | str) -> int:  # type: ignore[override]
         return open_size(self.size * _size(other))
 
-    def __rmul__(self, other: int | str) -> int | OpenSize:  # type: ignore[override]
+    def __rmul__(self, other: int | str) -> int:  # type: ignore[override]
         return open_size(_size(other) * self.size)
 
-    def __neg__(self) -> int | OpenSize:
+    def __neg__(self) -> int:
         return open_size(-self.size)
 
-    def __floordiv__(self, other: int | str) -> int | OpenSize:
+    def __floordiv__(self, other: int | str) -> int:
         return open_size(computed("floordiv", self.size, _size(other)))
 
-    def __rfloordiv__(self, other: int | str) -> int | OpenSize:
+    def __rfloordiv__(self, other: int | str) -> int:
         return open_size(computed("floordiv", _size(other), self.size))
 
-    def __mod__(self, other: int | str) -> int | OpenSize:  # type: ignore[override]
+    def __mod__(self, other: int | str) -> int:  # type: ignore[override]
         return open_size(computed("mod", self.size, _size(other)))
 
     def __lt__(self, other: int | str) -> bool:  # type: ignore[override]
@@ -175,14 +182,14 @@ def is_below(left: int | str, right: int | str) -> bool | None:
         return None
 
 
-def largest(left: int | str, right: int | str) -> int | OpenSize:
+def largest(left: int | str, right: int | str) -> int:
     """The larger one of two sizes."""
     return open_size(computed("max", _size(left), _size(right)))
 
 
-def open_size(size: Size) -> int | OpenSize:
-    """A size as a dimension that can be computed with."""
-    return size if isinstance(size, int) else OpenSize(text_of(size))
+def open_size(size: Size) -> int:
+    """A size as a dimension that can be computed with: an `OpenSize` where it is open."""
+    return size if isinstance(size, int) else cast("int", OpenSize(text_of(size)))
 
 
 def dim_of(size: Size) -> Dim:
@@ -190,12 +197,12 @@ def dim_of(size: Size) -> Dim:
     return open_size(size)
 
 
-def dims_of(shape: Shape | None) -> tuple[int | OpenSize, ...] | None:
+def dims_of(shape: Sequence[Dim] | None) -> tuple[int, ...] | None:
     """A shape whose dimensions can be computed with; None where one isn't known as a function of symbols."""
     if shape is None:
         return None
     found = [dim if isinstance(dim, int) else OpenSize(dim) for dim in shape if isinstance(dim, int | str)]
-    return tuple(found) if len(found) == len(shape) else None
+    return cast("tuple[int, ...]", tuple(found)) if len(found) == len(shape) else None
 
 
 def size_of(dim: Dim) -> Size | None:
@@ -321,14 +328,19 @@ def _atom_at_least(atom: object) -> int | None:
 def _difference_at_least(size: Polynomial) -> int | None:
     """Of what takes a quotient away: `b - 2*floordiv(b, 2)` isn't below 0, nor is `b - floordiv(b, 2)`."""
     for monomial, factor in size.monomials:
+        for atom in monomial if factor < 0 else ():
+            if isinstance(atom, Computed) and atom.function == "floordiv" and (at_least(atom.right) or 0) > 0:
+                others = list(monomial)
+                others.remove(atom)
+                times = -factor if not others else Polynomial(((tuple(others), -factor),))
+                if times == atom.right:  # right * floor(left / right) isn't above left
+                    return at_least(size - Polynomial(((monomial, factor),)) - atom.left)
         atom = monomial[0] if len(monomial) == 1 else None
         if factor >= 0 or not isinstance(atom, Computed) or not isinstance(atom.right, int) or atom.right <= 0:
             continue
         if atom.function == "floordiv" and -factor <= atom.right and (at_least(atom.left) or 0) >= 0:
             # q <= left / right, so that factor * q >= factor * left / right
             rest = size - Polynomial((((atom,), factor),))
-            if -factor == atom.right:
-                return at_least(rest - atom.left)
             scaled = at_least(rest * atom.right - atom.left * -factor)
             return None if scaled is None else scaled // atom.right
         if atom.function == "min":

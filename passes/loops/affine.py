@@ -16,7 +16,7 @@ class Line:
     """The integer `scale * i + offset` in pass `i`."""
 
     scale: int
-    offset: int | OpenSize
+    offset: int
 
 
 @dataclass(slots=True)
@@ -27,8 +27,8 @@ class Lines(Ranges):
     open size it is.
     """
 
-    trips: int | OpenSize | None = None
-    size: Callable[[Value], OpenSize | None] = lambda value: None
+    trips: int | None = None
+    size: Callable[[Value], int | None] = lambda value: None
     lines: dict[Value, Line] = field(default_factory=dict)
 
     def add(self, value: Value, line: Line) -> None:
@@ -74,7 +74,7 @@ class Lines(Ranges):
         low, high = self.ends(line)
         return hull(low)[0], hull(high)[1]
 
-    def ends(self, line: Line) -> tuple[int | OpenSize, int | OpenSize]:
+    def ends(self, line: Line) -> tuple[int, int]:
         """As `range`, exactly, of a loop that is known to run `trips` times, which is once where that is open."""
         assert self.trips is not None
         last = self.trips - 1 if isinstance(self.trips, OpenSize) else max(self.trips - 1, 0)

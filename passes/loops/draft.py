@@ -11,7 +11,6 @@ from ..constant_analysis import static_array
 from ..graph import Node, Value
 from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, trip_count
 from ..rewrite import Builder, Rewriter
-from ..sizes import OpenSize
 from ..structure.simplify import RemoveDead
 from ..tensor import TensorData
 from ..types import DType, TensorType, Type
@@ -74,7 +73,7 @@ class LoopDraft:
             for entry in loop.entries
         ]
         known = trip_count(loop, static_array)
-        self.trips: int | OpenSize | None = known.most if known.bounded else None
+        self.trips: int | None = known.most if known.bounded else None
         self.lines = Lines(vocabulary.operation, trips=self.trips, size=vocabulary.size)
         self.finish: dict[int, Finish] = {}
         self.inside = type(op)(Rewriter(op.rewriter.dialect, {}), self.body)
@@ -95,7 +94,7 @@ class LoopDraft:
         certain = self.trips is not None or (self.trip is not None and not self.of(Sliced))
         return certain and self.condition is None
 
-    def fixed(self, value: Value) -> int | OpenSize | Value | None:
+    def fixed(self, value: Value) -> int | Value | None:
         """What never changes: a number, or a value outside of the loop; None where it may change."""
         if value.data is not None:
             return scalar(value)

@@ -131,7 +131,7 @@ def _replace(draft: LoopDraft, counter: Counter) -> None:
     draft.replace(value, found)
 
 
-def size_in(draft: LoopDraft, size: int | OpenSize, dtype: DType = INT64) -> Value:
+def size_in(draft: LoopDraft, size: int, dtype: DType = INT64) -> Value:
     """A size as a value around the loop."""
     if isinstance(size, OpenSize):
         return draft.vocabulary.sized(draft.op, size, dtype)

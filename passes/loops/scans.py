@@ -12,7 +12,6 @@ from ..loop import DOMAIN, Carried, Loop, Slot, Stacked, is_loop
 from ..pipeline import PassResult
 from ..protos import enum_of
 from ..rewrite import Builder, Rewriter
-from ..sizes import OpenSize
 from ..types import DType, TensorType
 from .affine import Lines
 from .draft import LoopDraft
@@ -62,10 +61,10 @@ class HubVocabulary:
         start = maker.inputs[0] if maker is not None and maker.op == ("", "Expand") else indices
         return None if start is None else (_access(whole, shape, axis, start, 1), update)
 
-    def size(self, value: Value) -> OpenSize | None:
+    def size(self, value: Value) -> int | None:
         return None
 
-    def sized(self, op: Builder, size: OpenSize, dtype: DType) -> Value:
+    def sized(self, op: Builder, size: int, dtype: DType) -> Value:
         raise AssertionError(f"a loop of the hub counts to {size}")
 
     def call(self, op: Builder, name: str, *operands: Value) -> Value:

@@ -47,13 +47,13 @@ class _Part:
         """As a slot says it: None is one element, without the axis."""
         return None if self.size == 1 else self.size
 
-    def first(self, trips: int | OpenSize) -> int:
+    def first(self, trips: int) -> int:
         """The smallest index of all passes."""
         found = self.line.offset - (trips - 1) * self.size if self.reverse else self.line.offset
         assert isinstance(found, int)
         return found
 
-    def slot(self, trips: int | OpenSize, length: int | OpenSize) -> Sliced:
+    def slot(self, trips: int, length: int) -> Sliced:
         start = self.first(trips)
         end = trips * self.size + start
         if end == length:
@@ -99,7 +99,7 @@ def _part(draft: LoopDraft, access: Access) -> _Part | None:
     return part if whole else None  # a slot's ends are numbers
 
 
-def _shape(value: Value) -> tuple[int | OpenSize, ...] | None:
+def _shape(value: Value) -> tuple[int, ...] | None:
     return dims_of(value.tensor.shape)
 
 

@@ -34,8 +34,8 @@ class _Count:
 
     counter: Counter
     sense: str
-    limit: int | OpenSize | Value
-    trips: int | OpenSize | None
+    limit: int | Value
+    trips: int | None
     part: Value
 
 
@@ -121,7 +121,7 @@ def _count_of(draft: LoopDraft, part: Value, found: Sequence[Counter]) -> _Count
     return None
 
 
-def _count(counter: Counter, sense: str, limit: int | OpenSize | Value, part: Value) -> _Count | None:
+def _count(counter: Counter, sense: str, limit: int | Value, part: Value) -> _Count | None:
     low, high = limits(counter.dtype)
     up = counter.step > 0
     if sense != "NotEqual" and up != (sense in ("Less", "LessOrEqual")):
@@ -157,7 +157,7 @@ def _initial_rest(draft: LoopDraft, count: _Count, parts: Sequence[Value]) -> li
     return rest if is_bounded else None
 
 
-def _is_start(count: _Count, sizes: Callable[[Value], OpenSize | None], sense: str, left: Value, right: Value) -> bool:
+def _is_start(count: _Count, sizes: Callable[[Value], int | None], sense: str, left: Value, right: Value) -> bool:
     """Whether a comparison before the loop is the one at its end."""
     limit, start = count.limit, count.counter.entry.operand
     if isinstance(limit, OpenSize):

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from ..graph import Node, Value
 from ..rewrite import Builder
-from ..sizes import OpenSize
 from ..types import DType, TensorType
 from .affine import Lines
 from .ranges import Operation
@@ -19,7 +18,7 @@ class Access:
     """A part of an array: along each axis so many elements from a start on (None: it isn't known, or doesn't count)."""
 
     whole: Value
-    sizes: Sequence[int | OpenSize]
+    sizes: Sequence[int]
     starts: Sequence[Value | None]
 
 
@@ -38,11 +37,11 @@ class Vocabulary(Protocol):
         """The part of an array that a node replaces, and by what; None where that isn't what the node does."""
         ...
 
-    def size(self, value: Value) -> OpenSize | None:
-        """The open size that a scalar is; None where it isn't known as one."""
+    def size(self, value: Value) -> int | None:
+        """The open size (`OpenSize`) that a scalar is; None where it isn't known as one."""
         ...
 
-    def sized(self, op: Builder, size: OpenSize, dtype: DType) -> Value:
+    def sized(self, op: Builder, size: int, dtype: DType) -> Value:
         """An open size as a scalar."""
         ...
 

@@ -198,7 +198,9 @@ def test_a_proof_and_the_runtimes(tmp_path: Path) -> None:
     specs = (_spec((3, 5)), _spec((5, 5)), _spec(("t", "b", 3)))
     report = backedge.convert(_recurrent, tmp_path / "m.onnx", args=specs)
     assert report.verdict == "proved", report
-    report = backedge.verify(jax.export.export(jax.jit(_recurrent))(*_symbolic(specs)), tmp_path / "m.onnx", proof=False)
+    report = backedge.verify(
+        jax.export.export(jax.jit(_recurrent))(*_symbolic(specs)), tmp_path / "m.onnx", proof=False
+    )
     assert report.verdict == "equal", report  # XLA compiled the program for each set of sizes
 
 

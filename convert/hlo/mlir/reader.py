@@ -205,7 +205,7 @@ class Reader:
     def _as_size(self, scope: Scope, value: Value) -> Value:
         """A scalar that is a size computed of the inputs' sizes as a node that says so."""
         found = self.known.get(value) if self.dynamic and value.rank == 0 else None
-        item = None if found is None else found[()]
+        item: Any = None if found is None else found[()]
         if item is None or isinstance(item, int) or (value.producer and value.producer.op == (DOMAIN, "size")):
             return value
         return self._size(scope, str(dim_of(item)), value.tensor.dtype)
@@ -275,7 +275,8 @@ class Reader:
     def _dimension_size(self, scope: Scope, one: Operation) -> bool:
         """get_dimension_size of a dimension whose size follows from the inputs'."""
         operand = self._value(scope, one.operands[0])
-        dim = None if operand is None else (operand.tensor.shape or ())[one.attributes["dimension"]]
+        axis: int = one.attributes["dimension"]
+        dim = None if operand is None or operand.tensor.shape is None else operand.tensor.shape[axis]
         size = size_of(dim)
         if size is None:
             return False
@@ -409,7 +410,7 @@ class Reader:
     # calls and control flow --------------------------------------------------------------------------
 
     def _call(self, scope: Scope, one: Operation) -> list[Value | None]:
-        name = one.attributes.get("callee") or one.attributes.get("decomposition")
+        name = str(one.attributes.get("callee") or one.attributes.get("decomposition"))
         function = self.description["functions"].get(name)
         if function is None or function["block"] is None:
             raise InvalidModel(f"{one.name}: there is no function {name!r}")
@@ -441,12 +442,14 @@ class Reader:
         function = next((kind for prefix, kind in integers.FLOORED.items() if name.startswith(prefix)), None)
         if not self.dynamic or function is None or len(operands) < 2:
             return None
-        items = [self.known[value][()] for value in operands[-2:] if value in self.known and value and not value.rank]
+        items: list[Any] = [
+            self.known[value][()] for value in operands[-2:] if value in self.known and value and not value.rank
+        ]
         if len(items) != 2 or None in items or not is_at_most(1, items[1]):
             return None
         if name not in self.floored:
             self.floored[name] = integers.is_floored(function, lambda *pair: self._sampled(block, pair))
-        found = computed(function, *items) if self.floored[name] else None
+        found = computed(function, items[0], items[1]) if self.floored[name] else None
         return None if isinstance(found, int) else found
 
     def _sampled(self, block: Mapping[str, Any], pair: tuple[int, int]) -> int | None:

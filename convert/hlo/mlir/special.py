@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -142,12 +142,11 @@ def _real_dynamic_slice(reader: Reader, scope: Scope, one: Operation, operands: 
     starts, limits, strides = (_items(reader, _one(operands, index)) for index in (1, 2, 3))
     if any(not isinstance(stride, int) for stride in strides):
         raise Unsupported(one.name, "its strides aren't known")
-    if None not in starts and None not in limits:
-        attributes = operations.slice_dims(*(list(map(dim_of, part)) for part in (starts, limits)), strides)
-        sizes = [
-            computed("floordiv", end - start + (stride - 1), stride)
-            for start, end, stride in zip(starts, limits, strides, strict=True)
-        ]
+    rows = [row for row in zip(starts, limits, strides, strict=True) if _known(row)]
+    if len(rows) == len(shape):
+        columns = [[dim_of(row[place]) for row in rows] for place in range(3)]
+        attributes = operations.slice_dims(columns[0], columns[1], columns[2])
+        sizes = [computed("floordiv", end - start + (stride - 1), stride) for start, end, stride in rows]
         type = TensorType(result.dtype, tuple(_checked(one, size) for size in sizes))
         return [reader.node(scope, "slice", [x], [type], attributes, one.location).output]
     if any(stride != 1 for stride in strides):
@@ -157,6 +156,10 @@ def _real_dynamic_slice(reader: Reader, scope: Scope, one: Operation, operands: 
     attributes = {"dynamic_slice_sizes": tuple(part)}
     type = TensorType(result.dtype, tuple(part))
     return [reader.node(scope, "dynamic-slice", [x, *at], [type], attributes, one.location).output]
+
+
+def _known(row: Sequence[Size | None]) -> TypeGuard[tuple[Size, Size, Size]]:
+    return None not in row
 
 
 def _checked(one: Operation, size: Size) -> Dim:
@@ -228,7 +231,8 @@ def _dynamic_pad(reader: Reader, scope: Scope, one: Operation, operands: Operand
     parts = [_items(reader, _one(operands, index)) for index in (2, 3, 4)]
     if any(item is None for part in parts for item in part):
         raise Unsupported(one.name, "how much it pads isn't a function of the inputs' sizes")
-    attributes = operations.pad_dims(*(list(map(dim_of, part)) for part in parts))
+    low, high, interior = ([None if item is None else dim_of(item) for item in part] for part in parts)
+    attributes = operations.pad_dims(low, high, interior)
     node = reader.node(scope, "pad", operands[:2], [result], attributes, one.location)
     node.output.type = TensorType(result.dtype, _padded(node))
     return [node.output]
@@ -376,9 +380,8 @@ def _approximate_top_k(
     found: list[Value | None] = []
     for value in whole:
         assert value is not None
-        shape = value.tensor.static_shape
-        if shape is None:
-            raise Unsupported(one.name, "its sizes are open")
+        shape = dims_of(value.tensor.shape)
+        assert shape is not None
         limits = [k if index == attributes["dimensions"][0] else size for index, size in enumerate(shape)]
         type = TensorType(value.tensor.dtype, tuple(limits))
         part = operations.slice_dims([0] * len(shape), limits, [1] * len(shape))
@@ -479,7 +482,7 @@ def _dotted(node: Node) -> list[Shape]:
 
 def _gathered(node: Node) -> list[Shape]:
     get = node.attributes.get
-    sizes, indices = get("slice_sizes"), _operand(node, 1)
+    sizes, indices = node.attributes["slice_sizes"], _operand(node, 1)
     dropped = {*get("collapsed_slice_dims", ()), *get("operand_batching_dims", ())}
     window = iter(size for axis, size in enumerate(sizes) if axis not in dropped)
     batch = iter(dim for axis, dim in enumerate(indices) if axis != get("index_vector_dim"))

@@ -93,7 +93,7 @@ class Array(Expr):
         return cls(op, value, small_constant(value))
 
     @property
-    def sizes_known(self) -> tuple[int | OpenSize, ...]:
+    def sizes_known(self) -> tuple[int, ...]:
         """The shape; sizes that are open are functions of the inputs' sizes.
 
         Raises:
@@ -201,7 +201,7 @@ class Array(Expr):
         where = self.op.const(list(shape), DType.INT64)
         return found or self.make(self.op.Reshape(self, where, allowzero=1 if 0 in shape else None))
 
-    def _in_open_shape(self, shape: tuple[int | str, ...]) -> Self:
+    def _in_open_shape(self, shape: tuple[int, ...]) -> Self:
         """In a shape with open sizes. ONNX's Reshape copies a size from the same place (0) and finds one out (-1)."""
         if self._number() is not None:
             return self.broadcast_to(*shape)
@@ -257,17 +257,15 @@ class Array(Expr):
             return self if list(perm) == sorted(perm) else super().transpose(*perm)
         assert shape is not None
         moved = [axis for axis in perm if shape[axis] != 1]
-        whole = [size for axis in perm if isinstance(size := shape[axis], int | str)]
-        if len(whole) == len(shape) and (moved == sorted(moved) or uniform(self.value()) is not None):
+        whole = dims_of([shape[axis] for axis in perm])
+        if whole is not None and (moved == sorted(moved) or uniform(self.value()) is not None):
             return self.reshape(*whole)
         before, source = made_by(self.value(), "Transpose"), self._source("Transpose")
         if before is not None and source is not None:
             return source.transpose(*(before.attributes["perm"][axis] for axis in perm))
         return super().transpose(*perm)
 
-    def slice(
-        self, starts: Sequence[int | str], stops: Sequence[int | str], steps: Sequence[int] | None = None
-    ) -> Self:
+    def slice(self, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int] | None = None) -> Self:
         """`[start:stop:step, ...]`, positions counted from the front, every size known where it is cut."""
         shape = self.shape
         assert shape is not None
@@ -275,11 +273,11 @@ class Array(Expr):
         bounds = list(zip(starts, stops, steps, strict=True))
         axes = [axis for axis, size in enumerate(shape) if bounds[axis] != (0, size, 1)]
         sizes = [_count(*bounds[axis]) if axis in axes else size for axis, size in enumerate(shape)]
-        fixed = [size for size in sizes if isinstance(size, int | str)]
+        fixed = dims_of(sizes)
         if not axes:
             return self
         constant = self.array if self.array is not None else small_constant(self.value())
-        if len(fixed) == len(sizes) and (constant is None or constant.size == 1) and self._number() is not None:
+        if fixed is not None and (constant is None or constant.size == 1) and self._number() is not None:
             return self.broadcast_to(*fixed)
         known = [[one for one in bound if isinstance(one, int)] for bound in bounds]
         if constant is not None and all(len(bound) == 3 for bound in known):
@@ -334,12 +332,11 @@ class Array(Expr):
         return moved.reshape(*(next(left) if label in labels else 1 for label in wanted))
 
 
-def _count(start: int | str, stop: int | str, step: int) -> int | OpenSize:
+def _count(start: int, stop: int, step: int) -> int:
     """How many positions there are."""
     if isinstance(start, int) and isinstance(stop, int):
         return len(range(start, stop, step))
-    first, last = (dim if isinstance(dim, int) else OpenSize(dim) for dim in (start, stop))
-    return (last - first + (step - 1)) // step
+    return (stop - start + (step - 1)) // step
 
 
 def _computable(rows: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:

@@ -12,7 +12,7 @@ from ....passes.constant_analysis import static_array
 from ....passes.graph import Value
 from ....passes.loops.ranges import Bounds, bounds, hull, limits, truth
 from ....passes.rewrite import Builder
-from ....passes.sizes import OpenSize, dims_of
+from ....passes.sizes import dims_of
 from ....passes.types import DType
 from ..dimension_numbers import GatherNumbers, Label
 from .arrays import INT64_MAX, MOST_STATED, Array, arange, concat, listed
@@ -85,7 +85,7 @@ def parts_of(value: Value, count: int) -> list[Value] | None:
     return parts if len(parts) == count and all((one.tensor.shape or (0,))[-1] == 1 for one in parts) else None
 
 
-def inside(value: Value, last: Sequence[int | OpenSize]) -> bool:
+def inside(value: Value, last: Sequence[int]) -> bool:
     """Whether the numbers in the last dimension are certainly none below 0 and none behind `last`."""
     pairs = zip(columns(value, len(last)), last, strict=True)
     return all(low >= 0 and high <= hull(end)[0] for (low, high), end in pairs)
@@ -102,7 +102,7 @@ def comparable(op: Builder, value: Value) -> Array:
     return Array(op, value, None if value.data is None else value.data.numpy())
 
 
-def clamped(x: Array, last: Sequence[int | OpenSize]) -> Array:
+def clamped(x: Array, last: Sequence[int]) -> Array:
     """Integers moved to where they lie from 0 to `last`, which has an end for each in the last dimension.
 
     Before they are cast to int64: ONNX Runtime's Min, Max and Clip take some int64 for smaller than they are.
@@ -122,7 +122,7 @@ def clamped(x: Array, last: Sequence[int | OpenSize]) -> Array:
     return x.minimum(last[0] if len(set(last)) == 1 else ends.cast(x.dtype) if isinstance(ends, Array) else ends)
 
 
-def within(op: Builder, value: Value, last: Sequence[int | OpenSize]) -> Array:
+def within(op: Builder, value: Value, last: Sequence[int]) -> Array:
     """Integers of any type as int64 from 0 to `last`: what lies outside moves to the nearer end."""
     return as_index(op, clamped(comparable(op, value), last).value())
 
@@ -156,7 +156,7 @@ class Starts:
     axes: tuple[int, ...]
 
     @property
-    def batch(self) -> tuple[int | OpenSize, ...]:
+    def batch(self) -> tuple[int, ...]:
         """The sizes of the batch dimensions."""
         shape = dims_of(self.value.tensor.shape)
         assert shape is not None

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.build import where
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot, Stacked
 from ....passes.preconditions import dtype_of, input_of
@@ -29,7 +30,7 @@ from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import windows as window_of
 from ..text.tree import WindowDim
-from .arrays import WIDE, Array, arrays, move_widened
+from .arrays import WIDE, Array, arange, arrays, move_widened
 from .computations import applied, computation, monoid
 from .open_sizes import size_vector
 from .reduce import for_sums, is_neutral, reduced
@@ -47,6 +48,19 @@ def seen(size: int, dim: WindowDim) -> tuple[np.ndarray, np.ndarray]:
     return np.where(there, at // dim.lhs_dilate, 0), there
 
 
+def _looked_at(op: Builder, size: int, dim: WindowDim) -> tuple[Array, Array]:
+    """As `seen`, where sizes may be open."""
+    if all(isinstance(one, int) for one in (size, dim.count(size), dim.size, dim.low)):
+        index, there = seen(operator.index(size), dim)
+        return Array(op, index.astype(np.int64)), Array(op, there)
+    starts, parts = arange(op, dim.count(size)) * dim.stride, arange(op, dim.size) * dim.rhs_dilate
+    at = starts.reshape(dim.count(size), 1) + parts.reshape(1, dim.size) - dim.low
+    there = (at >= 0) & (at <= (size - 1) * dim.lhs_dilate)
+    if dim.lhs_dilate != 1:
+        there = there & (at % dim.lhs_dilate).equals(0)
+    return where(there, at, 0) // dim.lhs_dilate, there
+
+
 def gathered(x: Array, window: Sequence[WindowDim]) -> Array:
     """Each dimension's positions and behind them what a window sees there; a dimension seen whole stays as it is."""
     shape = x.sizes_known
@@ -54,8 +68,11 @@ def gathered(x: Array, window: Sequence[WindowDim]) -> Array:
     def gather(found: Array) -> Array:
         for axis in reversed(range(len(window))):
             if not window[axis].is_whole:
-                index = found.op.const(seen(shape[axis], window[axis])[0], DType.INT64)
-                found = found.make(found.op.Gather(found, index, axis=axis))
+                index, _ = _looked_at(found.op, shape[axis], window[axis])
+                sizes = found.sizes_known
+                slid = (*sizes[:axis], window[axis].count(shape[axis]), window[axis].size, *sizes[axis + 1 :])
+                made = found.op.Gather(found, index, axis=axis, _types=[TensorType(found.dtype, slid)])
+                found = found.make(made)
         return found
 
     return move_widened(x, gather)
@@ -72,11 +89,12 @@ def inner_axes(window: Sequence[WindowDim]) -> list[int]:
 
 def present(like: Array, window: Sequence[WindowDim]) -> Array | None:
     """Where `gathered` holds elements of `like`, to be broadcast to its shape; None where it does everywhere."""
-    mask = np.ones((), np.bool_)
+    mask = like.make(np.ones((), np.bool_))
     for size, dim in zip(like.sizes_known, window, strict=True):
-        there = np.ones(1, np.bool_) if dim.is_whole else seen(size, dim)[1]
-        mask = mask.reshape(*mask.shape, *[1] * there.ndim) & there
-    return None if mask.all() else like.make(mask)
+        there = like.make(np.ones(1, np.bool_)) if dim.is_whole else _looked_at(like.op, size, dim)[1]
+        mask = mask.reshape(*mask.sizes_known, *[1] * (there.rank or 0))
+        mask = mask if dim.is_whole else mask & there
+    return None if mask.array is not None and mask.array.all() else mask
 
 
 def padded(x: Array, window: Sequence[WindowDim], number: Array, front: int = 0) -> Array:
@@ -223,7 +241,7 @@ def _largest(x: Array, window: Sequence[WindowDim], least: float) -> Array:
     return image.back(made)
 
 
-def _sees(size: int | OpenSize, dim: WindowDim) -> bool:
+def _sees(size: int, dim: WindowDim) -> bool:
     """Whether a window whose padding is smaller than itself sees an element at every position."""
     if isinstance(size, OpenSize):
         return dim.rhs_dilate == 1

@@ -13,7 +13,6 @@ from ....passes.build import where
 from ....passes.graph import Graph, Value
 from ....passes.loop import Carried, Sliced
 from ....passes.rewrite import Builder
-from ....passes.sizes import OpenSize
 from ....passes.types import DType, TensorType
 from ..dimension_numbers import GatherNumbers, Label
 from .arrays import WIDE, Array, arange, cast_back, listed, values
@@ -44,8 +43,8 @@ class Scatter:
     """
 
     numbers: GatherNumbers
-    shape: tuple[int | OpenSize, ...]
-    window: tuple[int | OpenSize, ...]
+    shape: tuple[int, ...]
+    window: tuple[int, ...]
     labels: list[Label]
     starts: Starts
     nearest: Starts

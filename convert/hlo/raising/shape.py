@@ -30,7 +30,8 @@ def broadcast(op: Builder, node: Node) -> Results:
     assert result is not None
     indices = tuple(node.attributes.get("dimensions", ()))
     x = x.transpose(*sorted(range(len(indices)), key=lambda axis: indices[axis]))
-    target = [dim if isinstance(dim, int | str) else 1 for dim in result]  # a dynamic one is the operand's own
+    known = [dim if isinstance(dim, int | str) else 1 for dim in result]  # a dynamic one is the operand's own
+    target = list(dims_of(known) or ())
     if any(not isinstance(dim, int | str) and index not in indices for index, dim in enumerate(result)):
         raise Unsupported(node, "it spreads a value to a size that is only known when the model runs")
     one = uniform(x.value())
@@ -46,13 +47,13 @@ def broadcast(op: Builder, node: Node) -> Results:
 
 def _in_shape(node: Node, x: Array, shape: Shape) -> Array:
     """`x` in a shape that may have one size that isn't known."""
-    whole = [dim for dim in shape if isinstance(dim, int | str)]
-    if dims_of(x.value().tensor.shape) is not None and len(whole) == len(shape):
+    whole = dims_of(shape)
+    if dims_of(x.value().tensor.shape) is not None and whole is not None:
         return x.reshape(*whole)
     found = x.with_ones(shape)
     if found is not None:
         return found
-    if len(shape) - len(whole) > 1 or 0 in whole:
+    if sum(not isinstance(dim, int | str) for dim in shape) > 1 or 0 in shape:
         raise Unsupported(node, "several sizes of its result are only known when the model runs")
     return x.reshape(*(dim if isinstance(dim, int) else -1 for dim in shape))
 

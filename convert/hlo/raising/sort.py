@@ -13,7 +13,6 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.loops.ranges import limits, scalar
 from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.sizes import OpenSize
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
@@ -234,7 +233,7 @@ def _gathered(x: Array, indices: Array, axis: int) -> Array:
     return move_widened(x, lambda wide: wide.call("GatherElements", indices, axis=axis))
 
 
-def _sorted(orders: Sequence[_Order], axis: int, count: int | OpenSize) -> tuple[Array, Array]:
+def _sorted(orders: Sequence[_Order], axis: int, count: int) -> tuple[Array, Array]:
     """The first of several numbers sorted, and at which position everything stood before."""
     indices = best = None
     for numbers, descending in reversed(orders):

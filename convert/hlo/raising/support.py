@@ -10,7 +10,7 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_array
-from ....passes.sizes import OpenSize, dims_of
+from ....passes.sizes import dims_of
 
 
 class CallsHost(Unsupported):
@@ -23,7 +23,7 @@ class CallsHost(Unsupported):
 Results = Value | Sequence[Value] | None
 
 
-def shape_of(node: Node, value: Value) -> tuple[int | OpenSize, ...]:
+def shape_of(node: Node, value: Value) -> tuple[int, ...]:
     """The sizes of a value, computed of the inputs' sizes where they are open.
 
     Raises:

@@ -21,7 +21,7 @@ from ....passes.loops.ranges import Operation
 from ....passes.loops.scans import recovered
 from ....passes.loops.vocabulary import Access
 from ....passes.rewrite import Builder, Rewriter, collect, rule
-from ....passes.sizes import OpenSize, dims_of
+from ....passes.sizes import dims_of
 from ....passes.types import DType, TensorType
 from ..build import HLO, HloBuilder
 from ..dialect import DOMAIN
@@ -60,11 +60,12 @@ class HloVocabulary:
         size = None if update is None else dims_of(update.tensor.shape)
         return None if whole is None or update is None or size is None else (Access(whole, size, starts), update)
 
-    def size(self, value: Value) -> OpenSize | None:
+    def size(self, value: Value) -> int | None:
         maker = value.producer
-        return OpenSize(maker.attributes["size"]) if maker is not None and maker.op == (DOMAIN, "size") else None
+        dims = dims_of((maker.attributes["size"],)) if maker is not None and maker.op == (DOMAIN, "size") else None
+        return None if dims is None else dims[0]
 
-    def sized(self, op: Builder, size: OpenSize, dtype: DType) -> Value:
+    def sized(self, op: Builder, size: int, dtype: DType) -> Value:
         return op.call("size", _types=[TensorType(dtype, ())], size=str(size))
 
     def call(self, op: Builder, name: str, *operands: Value) -> Value:

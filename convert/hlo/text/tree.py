@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....passes.sizes import OpenSize, largest
+from ....passes.sizes import largest
 from ....passes.tensor import TensorData
 from ....passes.types import Dim, DType
 
@@ -71,7 +71,7 @@ class WindowDim:
         """Whether it sees one element of the dimension after the other, none left out."""
         return (self.size, self.stride, self.low, self.high, self.lhs_dilate) == (1, 1, 0, 0, 1)
 
-    def count(self, size: int | OpenSize) -> Any:
+    def count(self, size: int) -> Any:
         """How many positions it has along a dimension of this size: an int, where no size is open."""
         room = (size - 1) * self.lhs_dilate + 1 if size else 0
         room += self.low + self.high - self.reach
