@@ -88,6 +88,7 @@ def describe(data: bytes) -> bytes:
     ir, stablehlo, module = _parsed_module(data)
     with module.context:
         _expand_chlo(ir, module)
+        _simplify(module)
         description, constants = _Writer(ir, stablehlo).module(module)
     head = json.dumps(description, separators=(",", ":")).encode()
     return b"".join([len(head).to_bytes(8, "little"), head, *constants])
@@ -210,6 +211,12 @@ def _operations(block: Any) -> Iterator[Any]:
         for region in operation.regions:
             for inner in region.blocks:
                 yield from _operations(inner)
+
+
+def _simplify(module: Any) -> None:
+    """What XLA does first with a module, too: constants folded, equal values computed once."""
+    manager = importlib.import_module("jaxlib.mlir.passmanager").PassManager
+    manager.parse("builtin.module(canonicalize,cse)").run(module.operation)
 
 
 def _expand_chlo(ir: Any, module: Any) -> None:

@@ -1,7 +1,10 @@
 """How jax2onnx does on the JAX programs: its models run with ONNX Runtime, held against what jax computes.
 
     python -m venv VENV && VENV/bin/pip install jax2onnx
-    python tests/hlo/peer_jax2onnx.py VENV/bin/python [PROGRAM ...] [--json FILE]
+    python tests/hlo/peer_jax2onnx.py VENV/bin/python [PROGRAM ...] [--json FILE] [--open OUTDIR]
+
+With --open it is given the programs that `python -m hlo.symbolic OUTDIR` exported, with the same symbols for sizes, and
+judged at the same sizes.
 
 jax2onnx lives in an environment of its own and converts in a process of its own, which is made anew when a program
 kills or hangs it. Judged as our own conversion is: same runtime, same tolerances (`stages.difference`).
@@ -19,7 +22,9 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 SECONDS = 180.0
@@ -41,7 +46,7 @@ def convert_here() -> None:
     from hlo.programs import PROGRAMS, arguments, expected
 
     for line in sys.stdin:
-        name, folder = json.loads(line)
+        name, folder, *symbols = json.loads(line)
         try:
             program = PROGRAMS[name]
             leaves, tree = jax.tree.flatten(program.trees())
@@ -50,7 +55,13 @@ def convert_here() -> None:
                 def flat(*values: Any, program: Any = program, tree: Any = tree) -> Any:
                     return jax.tree.leaves(program.function(*jax.tree.unflatten(tree, values)))
 
-                shapes = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
+                named = {(at, axis): symbol for at, axis, symbol in symbols}
+                shapes = [
+                    jax.ShapeDtypeStruct(
+                        tuple(named.get((at, axis), size) for axis, size in enumerate(leaf.shape)), leaf.dtype
+                    )
+                    for at, leaf in enumerate(leaves)
+                ]
                 path = str(Path(folder) / "m.onnx")
                 to_onnx(flat, shapes, enable_double_precision=program.x64, return_mode="file", output_path=path)
             values = (arguments(program), expected(program))
@@ -69,8 +80,8 @@ class Converter:
         self._python = python
         self._process: subprocess.Popen[str] | None = None
 
-    def convert(self, name: str, folder: Path) -> str:
-        """Why the program couldn't be converted; "" if it was."""
+    def convert(self, name: str, folder: Path, symbols: Mapping[tuple[int, int], str] = MappingProxyType({})) -> str:
+        """Why the program couldn't be converted; "" if it was. `symbols`: (argument, axis) -> the name of its size."""
         if self._process is None:
             self._process = subprocess.Popen(
                 [self._python, __file__, "--convert"],
@@ -80,7 +91,8 @@ class Converter:
                 text=True,
             )
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps([name, str(folder)]) + "\n")
+        rows = [[*place, symbol] for place, symbol in symbols.items()]
+        self._process.stdin.write(json.dumps([name, str(folder), *rows]) + "\n")
         self._process.stdin.flush()
         ready, _, _ = select.select([self._process.stdout], [], [], SECONDS)
         line = self._process.stdout.readline() if ready else ""
@@ -125,19 +137,48 @@ def judge(name: str, converter: Converter, folder: Path) -> tuple[str, str]:
     return "right", ""
 
 
+def judge_open(case: Any, converter: Converter, folder: Path) -> tuple[str, str]:
+    """As `judge`, of a program with open sizes, at several sizes each (`symbolic.Open`)."""
+    import onnx
+    from backedge.runtime.oracles import run_file
+
+    from hlo.symbolic import wrong_output
+
+    if reason := converter.convert(case.name, folder, case.symbols):
+        return "failed", reason
+    inputs = [one.name for one in onnx.load(folder / "m.onnx", load_external_data=False).graph.input]
+    for feeds, wanted, errors in case.runs:
+        if len(inputs) != len(feeds):
+            return "failed", f"the model has {len(inputs)} inputs, the program {len(feeds)}"
+        (outcome,) = run_file("onnxruntime", folder / "m.onnx", [dict(zip(inputs, feeds, strict=True))])
+        sizes = [list(feed.shape) for feed in feeds]
+        if outcome.outputs is None:
+            return "failed", f"at {sizes}: {outcome.error}"
+        if reason := wrong_output(list(outcome.outputs.values()), wanted, errors)[1]:
+            return "wrong", f"at {sizes}: {reason}"
+    return "right", ""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("python")
     parser.add_argument("programs", nargs="*")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--open", type=Path, metavar="OUTDIR")
     options = parser.parse_args()
     sys.path.insert(0, _TESTS)
     from hlo.programs import PROGRAMS
 
     converter, verdicts = Converter(options.python), {}
     for name in options.programs or PROGRAMS:
+        case = pickle.loads((options.open / "cases" / name).read_bytes()) if options.open else None
+        if isinstance(case, str):  # jax.export doesn't take it
+            continue
         with tempfile.TemporaryDirectory() as folder:
-            verdicts[name] = judge(name, converter, Path(folder))
+            if case is None:
+                verdicts[name] = judge(name, converter, Path(folder))
+            else:
+                verdicts[name] = judge_open(case, converter, Path(folder))
         print(f"{verdicts[name][0]:7}{name}  {verdicts[name][1]}", flush=True)
         if options.json:
             options.json.write_text(json.dumps(verdicts, indent=1))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
@@ -88,6 +89,57 @@ def unchanged(op: Builder, node: Node) -> Results:
     indices = node.attributes.get("dimensions", ())
     alike = x.type == node.output.type and list(indices) == sorted(indices)
     return x if alike else None
+
+
+@rule(DOMAIN, "compare")
+def predicate(op: Builder, node: Node) -> Results:
+    """A predicate compared with a constant, which is how JAX makes one of a predicate: itself, or its opposite."""
+    x, other = input_of(node, 0), input_of(node, 1)
+    direction = node.attributes.get("direction")
+    if x.tensor.dtype is not DType.BOOL or direction not in ("EQ", "NE"):
+        return None
+    number = _filled(other)
+    if number is None:
+        return None
+    return x if bool(number) == (direction == "EQ") else op.call("not", x)
+
+
+@rule(DOMAIN, "select")
+def chosen(op: Builder, node: Node) -> Results:
+    """A choice between a value and itself, or one that is made."""
+    which, x, other = (input_of(node, index) for index in range(3))
+    number = None if x is other else _filled(which)
+    return x if x is other or number else other if number is not None else None
+
+
+def _filled(value: Value) -> Any:
+    """The number that a constant, or a broadcast of one, is filled with; None where there is none."""
+    maker = value.producer
+    source = maker.inputs[0] if maker is not None and maker.op == (DOMAIN, "broadcast") else value
+    data = None if source is None else source.data
+    array = data.numpy().reshape(-1) if data is not None and 0 < data.size <= _MOST_LOOKED_AT else None
+    return array[0] if array is not None and bool((array == array[0]).all()) else None
+
+
+_MOST_LOOKED_AT = 64
+_NEUTRAL = {
+    **{"divide": 1, "multiply": 1},
+    **dict.fromkeys(("add", "or", "shift-left", "shift-right-arithmetic", "shift-right-logical", "subtract", "xor"), 0),
+}
+
+
+@rule(DOMAIN, *_NEUTRAL)
+def unchanged_by_number(op: Builder, node: Node) -> Results:
+    """Arithmetic that leaves every value as it is: of floats only by 1 (-0 + 0 is 0)."""
+    x, other = input_of(node, 0), input_of(node, 1)
+    neutral = _NEUTRAL[node.op_type]
+    kind = x.tensor.dtype
+    if kind is None or not (kind.is_integer or (kind.is_float and neutral)):
+        return None
+    if _filled(other) == neutral:
+        return x
+    commutes = node.op_type in ("add", "multiply", "or", "xor")
+    return other if commutes and _filled(x) == neutral else None
 
 
 @rule(DOMAIN, "bitcast")
