@@ -18,47 +18,26 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.garbage import bulk
 from ....passes.graph import NOTES, Graph, Node, Value
-from ....passes.loops.draft import CARRIER
 from ....passes.node import ORIGIN
-from ....passes.sizes import Size, computed, dim_of, is_at_most, size_of, symbols
+from ....passes.sizes import Size, computed, dim_of, is_at_most, size_of
 from ....passes.tensor import TensorData
-from ....passes.types import DType, Interval, TensorType, Type
+from ....passes.types import DType, TensorType, Type
 from ....runtime.oracles.hlo_names import unescape
 from ....runtime.oracles.mlir_module import main_of, names_of
 from ..dialect import DOMAIN, META, Form
 from ..infer import infer_node
 from ..text.tree import Raw
 from . import integers, operations
+from .control_flow import branches, while_loop
+from .description import computed_scalar, data_of, has_open_sizes, type_of
 from .integers import Known
-from .special import SPECIAL, Operation, shapes
+from .scope import Scope, present
+from .shapes import shapes
+from .special import SPECIAL, Operation
 
-_DTYPES: Mapping[str, DType] = {
-    "i1": DType.BOOL,
-    **{f"i{bits}": DType(f"int{bits}") for bits in (2, 4, 8, 16, 32, 64)},
-    **{f"ui{bits}": DType(f"uint{bits}") for bits in (2, 4, 8, 16, 32, 64)},
-    "index": DType.INT64,
-    "bf16": DType.BFLOAT16,
-    **{f"f{bits}": DType(f"float{bits}") for bits in (16, 32, 64)},
-    "f4E2M1FN": DType.FLOAT4E2M1,
-    "f8E8M0FNU": DType.FLOAT8E8M0,
-    **{
-        f"f8{form}": DType(f"float8{form.lower()}")
-        for form in ("E3M4", "E4M3", "E4M3FN", "E4M3FNUZ", "E4M3B11FNUZ", "E5M2", "E5M2FNUZ")
-    },
-    "complex<f32>": DType.COMPLEX64,
-    "complex<f64>": DType.COMPLEX128,
-}
 _MOST_NODES = 2_000_000
 _DEEPEST = 100
 _ASSERTED = "shape_assertion"
-_DYNAMIC = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *("dynamic_broadcast_in_dim", "dynamic_conv", "dynamic_gather", "dynamic_iota", "dynamic_pad"),
-        *("dynamic_reshape", "real_dynamic_slice"),
-    )
-)
-"""Operations that take sizes as operands."""
 _GLOBAL = "jax.global_constant"
 
 
@@ -72,19 +51,6 @@ def from_description(data: bytes) -> Graph:
     length = int.from_bytes(data[:8], "little")
     with bulk():
         return Reader(json.loads(data[8 : 8 + length]), memoryview(data)[8 + length :]).read()
-
-
-@dataclass(slots=True)
-class Scope:
-    """A graph that is being read: which values the module's numbers are in it."""
-
-    graph: Graph
-    outer: Scope | None = None
-    captures: bool = True  # whether it can be handed values of the scope around it
-    values: dict[int, Value | None] = field(default_factory=dict)
-    captured: dict[int, Value] = field(default_factory=dict)
-    nodes: list[Node] = field(default_factory=list)
-    sizes: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -102,7 +68,7 @@ class Reader:
     given: int = -1  # numbers for values that the module has none for
 
     def read(self) -> Graph:
-        self.dynamic = _has_open_sizes(self.description["functions"])
+        self.dynamic = has_open_sizes(self.description["functions"])
         main = main_of(self.description)
         scope = Scope(Graph(DOMAIN, self.description["name"] or "main"))
         named = self._named_sizes(main)
@@ -110,7 +76,7 @@ class Reader:
         inputs, outputs = names_of(self.description)
         self.names = dict.fromkeys((*inputs, *outputs), 0)
         for place, ((number, type), input_name) in enumerate(zip(block["arguments"], inputs, strict=True)):
-            found = _type(type)
+            found = type_of(type)
             if found is None:
                 raise Unsupported("main", "a token is one of its inputs")
             dims = [
@@ -119,7 +85,7 @@ class Reader:
             ]
             value = scope.graph.add_input(input_name, TensorType(found.dtype, tuple(dims)))
             scope.values[number] = value
-        scope.graph.outputs = self._block(scope, block["operations"])
+        scope.graph.outputs = self.block(scope, block["operations"])
         graph = scope.graph
         graph.functions = self.functions
         form = Form("main", outputs=tuple(outputs))
@@ -161,12 +127,12 @@ class Reader:
 
     # blocks ------------------------------------------------------------------------------------------
 
-    def _block(self, scope: Scope, described: Sequence[Any]) -> list[Value]:
+    def block(self, scope: Scope, described: Sequence[Any]) -> list[Value]:
         """Read the operations of a block; the values that it returns."""
         for operation in described:
             name = operation[0]
             if name in ("func.return", "stablehlo.return", "chlo.return"):
-                returned = [self._value(scope, number) for number in operation[1]]
+                returned = [self.value(scope, number) for number in operation[1]]
                 self._finish(scope)
                 if any(value is None for value in returned):
                     raise Unsupported(scope.graph.name, "a token is returned")
@@ -178,24 +144,24 @@ class Reader:
         scope.graph.add_nodes(scope.nodes)
         scope.nodes = []
 
-    def _value(self, scope: Scope, number: int) -> Value | None:
+    def value(self, scope: Scope, number: int) -> Value | None:
         """A value of the module in a scope: handed in where it is one of the scopes around."""
         if number in scope.values:
             value = scope.values[number]
             return value if value is None else self._as_size(scope, value)
         if scope.outer is None:
             raise InvalidModel(f"{scope.graph.name}: value {number} isn't defined")
-        outer = self._value(scope.outer, number)
+        outer = self.value(scope.outer, number)
         if outer is None:
             return None
         if outer.data is not None:
-            value = scope.graph.add_constant(outer.data, self._fresh(outer.name))
+            value = scope.graph.add_constant(outer.data, self.fresh(outer.name))
         elif outer.producer is not None and outer.producer.op == (DOMAIN, "size"):
             return self._size(scope, str(outer.producer.attributes["size"]), outer.tensor.dtype)
         elif not scope.captures:
             raise Unsupported(scope.graph.name, f"it uses {outer.name!r}, which is computed outside of it")
         else:
-            value = scope.graph.add_input(self._fresh(outer.name), outer.type)
+            value = scope.graph.add_input(self.fresh(outer.name), outer.type)
             scope.captured[number] = value
         if outer in self.known:
             self.known[value] = self.known[outer]
@@ -218,7 +184,7 @@ class Reader:
             self.known[node.output] = integers.known(size_of(text), ())
         return scope.sizes[key]
 
-    def _fresh(self, name: str) -> str:
+    def fresh(self, name: str) -> str:
         count = self.names.get(name)
         if count is None:
             self.names[name] = 0
@@ -244,9 +210,10 @@ class Reader:
         if one.name in ("func.call", "stablehlo.composite"):
             results = self._call(scope, one)
         elif one.name in ("stablehlo.while", "stablehlo.case", "stablehlo.if"):
-            results = self._while(scope, one) if one.name == "stablehlo.while" else self._branches(scope, one)
+            read = while_loop if one.name == "stablehlo.while" else branches
+            results = read(self, scope, one)
         else:
-            operands = [self._value(scope, number) for number in one.operands]
+            operands = [self.value(scope, number) for number in one.operands]
             results = self.plain(scope, one, operands)
             self._follow(one, operands, results)
         if len(results) != len(one.results):
@@ -256,12 +223,12 @@ class Reader:
 
     def _constant(self, scope: Scope, one: Operation) -> None:
         ((number, type),) = one.results
-        found = _type(type)
+        found = type_of(type)
         assert found is not None and found.dtype is not None and found.static_shape is not None
         start, length, *splat = one.attributes["value"]
         shape: tuple[int, ...] = () if splat else found.static_shape
-        data = _data(self.constants[start : start + length], found.dtype, shape)
-        value = scope.graph.add_constant(data, self._fresh("constant"))
+        data = data_of(self.constants[start : start + length], found.dtype, shape)
+        value = scope.graph.add_constant(data, self.fresh("constant"))
         if splat and found.static_shape:
             value = self.node(scope, "broadcast", [value], [found], {"dimensions": ()}).output
         scope.values[number] = value
@@ -274,7 +241,7 @@ class Reader:
 
     def _dimension_size(self, scope: Scope, one: Operation) -> bool:
         """get_dimension_size of a dimension whose size follows from the inputs'."""
-        operand = self._value(scope, one.operands[0])
+        operand = self.value(scope, one.operands[0])
         axis: int = one.attributes["dimension"]
         dim = None if operand is None or operand.tensor.shape is None else operand.tensor.shape[axis]
         size = size_of(dim)
@@ -282,17 +249,15 @@ class Reader:
             return False
         ((number, _),) = one.results
         if isinstance(size, int):
-            scope.values[number] = scope.graph.add_constant(
-                TensorData.of(np.array(size, np.int32)), self._fresh("size")
-            )
-            self.known[_present(scope.values[number])] = integers.known(size, ())
+            scope.values[number] = scope.graph.add_constant(TensorData.of(np.array(size, np.int32)), self.fresh("size"))
+            self.known[present(scope.values[number])] = integers.known(size, ())
         else:
             scope.values[number] = self._size(scope, str(dim), DType.INT32)
         return True
 
     def _assertion(self, scope: Scope, one: Operation) -> None:
         """What jax.export demands of sizes: proved away, or told."""
-        condition = self._value(scope, one.operands[0])
+        condition = self.value(scope, one.operands[0])
         found = None if condition is None else self.known.get(condition)
         if found is not None and found.size == 1 and found.reshape(-1)[0] is True:
             return
@@ -311,13 +276,13 @@ class Reader:
         self.count += 1
         if self.count > _MOST_NODES:
             raise InvalidModel(f"written out, the module has more than {_MOST_NODES} operations")
-        node = Node(DOMAIN, opcode, 0, self._fresh(opcode))
+        node = Node(DOMAIN, opcode, 0, self.fresh(opcode))
         node.inputs, node.attributes = list(inputs), dict(attributes or {})
         if location:
             node.meta = {ORIGIN: unescape(location)}
         many = len(types) > 1
         node.outputs = [
-            Value(self._fresh(f"{node.name}.{index}") if many else node.name, type, node, index)
+            Value(self.fresh(f"{node.name}.{index}") if many else node.name, type, node, index)
             for index, type in enumerate(types)
         ]
         scope.nodes.append(node)
@@ -326,7 +291,7 @@ class Reader:
     def plain(self, scope: Scope, one: Operation, operands: Sequence[Value | None]) -> list[Value | None]:
         """An operation that is one opcode, or made of some."""
         name = one.name.removeprefix("stablehlo.")
-        types = [_type(type) for _, type in one.results]
+        types = [type_of(type) for _, type in one.results]
         made = SPECIAL.get(name)
         if made is not None:
             return list(made(self, scope, one, operands, types))
@@ -360,14 +325,14 @@ class Reader:
     def _computation(self, scope: Scope, name: str, block: Mapping[str, Any]) -> Graph:
         """A computation that an operation applies: it may use constants of the scopes around it, and sizes."""
         inner = Scope(Graph(DOMAIN, name), scope, captures=False)
-        self._arguments(inner, block, None)
-        inner.graph.outputs = self._block(inner, block["operations"])
+        self.arguments(inner, block, None)
+        inner.graph.outputs = self.block(inner, block["operations"])
         return inner.graph
 
-    def _arguments(self, scope: Scope, block: Mapping[str, Any], types: Sequence[Type | None] | None) -> None:
+    def arguments(self, scope: Scope, block: Mapping[str, Any], types: Sequence[Type | None] | None) -> None:
         for place, (number, type) in enumerate(block["arguments"]):
-            found = _type(type) if types is None else types[place]
-            scope.values[number] = scope.graph.add_input(self._fresh("argument" if types is None else "state"), found)
+            found = type_of(type) if types is None else types[place]
+            scope.values[number] = scope.graph.add_input(self.fresh("argument" if types is None else "state"), found)
 
     def _complete(self, node: Node) -> None:
         """Give the results of a node the sizes that follow from its operands'."""
@@ -418,10 +383,10 @@ class Reader:
             raise InvalidModel(f"function {name!r} calls itself")
         if len(self.open) > _DEEPEST:
             raise InvalidModel("functions are called too deeply")
-        operands = [self._value(scope, number) for number in one.operands]
+        operands = [self.value(scope, number) for number in one.operands]
         divided = self._divided(name, function["block"], operands)
         if divided is not None:
-            return [self._size(scope, str(dim_of(divided)), _present(operands[-1]).tensor.dtype)]
+            return [self._size(scope, str(dim_of(divided)), present(operands[-1]).tensor.dtype)]
         self.open.append(name)
         try:
             if self.dynamic or None in operands:
@@ -429,8 +394,8 @@ class Reader:
             key = (DOMAIN, name, "")
             if key not in self.functions:
                 inner = Scope(Graph(DOMAIN, name))
-                self._arguments(inner, function["block"], None)
-                inner.graph.outputs = self._block(inner, function["block"]["operations"])
+                self.arguments(inner, function["block"], None)
+                inner.graph.outputs = self.block(inner, function["block"]["operations"])
                 self.functions[key] = inner.graph
         finally:
             self.open.pop()
@@ -456,7 +421,7 @@ class Reader:
         """What a function of integer scalars gives, whose last two arguments are these numbers."""
         numbers = [number for number, _ in block["arguments"]]
         found = {number: integers.known(item, ()) for number, item in zip(numbers[-2:], pair, strict=True)}
-        return _computed(self.description["functions"], block, found, self.constants)
+        return computed_scalar(self.description["functions"], block, found, self.constants)
 
     def _inlined(self, scope: Scope, block: Mapping[str, Any], operands: Sequence[Value | None]) -> list[Value | None]:
         """A function's operations in the place of its call."""
@@ -465,183 +430,6 @@ class Reader:
             inner.values[number] = value
         for operation in block["operations"]:
             if operation[0] == "func.return":
-                return [self._value(inner, number) for number in operation[1]]
+                return [self.value(inner, number) for number in operation[1]]
             self._operation(inner, Operation(*operation))
         raise InvalidModel("a function without a return")
-
-    def _while(self, scope: Scope, one: Operation) -> list[Value | None]:
-        state = [self._value(scope, number) for number in one.operands]
-        types = [None if value is None else value.type for value in state]
-        inner: list[Scope] = []
-        fixed = _unchanged(one.blocks[1])
-        for name, block in zip(("condition", "body"), one.blocks, strict=True):
-            region = Scope(Graph(DOMAIN, name), scope)
-            self._arguments(region, block, types)
-            for place, value in enumerate(state):  # what a loop hands on unchanged is known inside of it, too
-                twin = region.graph.inputs[place]
-                if place in fixed and value is not None and value in self.known:
-                    self.known[twin] = self.known[value]
-            region.graph.outputs = self._block(region, block["operations"])
-            inner.append(region)
-        condition, body = inner
-        for index, (value, out) in enumerate(zip(body.graph.inputs, body.graph.outputs, strict=False)):
-            if value.type is not None and out.type is not None and _differ(value.tensor, out.tensor):
-                raise Unsupported(one.name, f"value {index} of its state is {value.type}, then {out.type}")
-        self._carriers(scope, inner)
-        more = list(dict.fromkeys([*condition.captured, *body.captured]))
-        for number in more:
-            state.append(self._value(scope, number))
-            for region in inner:
-                if number not in region.captured:
-                    twin = region.graph.add_input(self._fresh("argument"), _present(state[-1]).type)
-                    region.captured[number] = twin
-        for region in inner:
-            inputs = region.graph.inputs[: len(state) - len(more)]
-            region.graph.inputs = [*inputs, *(region.captured[number] for number in more)]
-        body.graph.outputs += [body.captured[number] for number in more]
-        node = self.node(scope, "while", state, [None if v is None else v.type for v in state], {}, one.location)
-        node.regions = {"condition": condition.graph, "body": body.graph}
-        return list(node.outputs[: len(one.results)])
-
-    def _branches(self, scope: Scope, one: Operation) -> list[Value | None]:
-        chooser = self._value(scope, one.operands[0])
-        blocks = one.blocks[::-1] if one.name == "stablehlo.if" else one.blocks  # branch 0 is what false takes
-        inner: list[Scope] = []
-        for index, block in enumerate(blocks):
-            region = Scope(Graph(DOMAIN, f"branch_{index}"), scope)
-            region.graph.outputs = self._block(region, block["operations"])
-            inner.append(region)
-        self._carriers(scope, inner)
-        inputs = [chooser]
-        for region in inner:
-            inputs += [self._value(scope, number) for number in region.captured]
-        outputs = [[value.type for value in region.graph.outputs] for region in inner]
-        node = self.node(scope, "conditional", inputs, outputs[0], {}, one.location)
-        node.regions = {region.graph.name: region.graph for region in inner}
-        for types in outputs[1:]:
-            for value, type in zip(node.outputs, types, strict=True):
-                if isinstance(type, TensorType) and _differ(value.tensor, type):
-                    raise Unsupported(one.name, f"its branches give {value.type} and {type}")
-        return list(node.outputs)
-
-    def _carriers(self, scope: Scope, regions: Sequence[Scope]) -> None:
-        """Hand regions a value of each open size that they compute with and none of their inputs has."""
-        if not self.dynamic:
-            return
-        for region in regions:
-            for symbol in sorted(_symbols_in(region.graph)):
-                value = self._carrier(scope, symbol)
-                number = self._given(scope, value)
-                if number not in region.captured:
-                    twin = region.captured[number] = region.graph.add_input(self._fresh(value.name), value.type)
-                    twin.meta = {CARRIER: True}
-
-    def _carrier(self, scope: Scope, symbol: str) -> Value:
-        """A value of a scope that has an open size."""
-        for value in scope.graph.inputs:
-            if isinstance(value.type, TensorType) and symbol in (value.type.shape or ()):
-                return value
-        if scope.outer is None:
-            raise Unsupported(scope.graph.name, f"no input has the size {symbol}")
-        outer = self._carrier(scope.outer, symbol)
-        number = self._given(scope.outer, outer)
-        value = scope.captured[number] = scope.graph.add_input(self._fresh(outer.name), outer.type)
-        value.meta = {CARRIER: True}
-        scope.values[number] = value
-        return value
-
-    def _given(self, scope: Scope, value: Value) -> int:
-        """The number of a value that the module has none for."""
-        for number, one in scope.values.items():
-            if one is value:
-                return number
-        self.given -= 1
-        scope.values[self.given] = value
-        return self.given
-
-
-def _computed(functions: Mapping[str, Any], block: Any, found: dict[int, Known], constants: memoryview) -> Any:
-    """The only result of a function of integer scalars; None where it isn't one."""
-    for operation in block["operations"]:
-        one = Operation(*operation)
-        if one.name == "func.return":
-            item = found.get(one.operands[0]) if len(one.operands) == 1 else None
-            return None if item is None else item[()]
-        if len(one.results) != 1 or (described := _type(one.results[0][1])) is None or described.shape != ():
-            return None
-        number = one.results[0][0]
-        if one.name == "stablehlo.constant":
-            start, length, *_ = one.attributes["value"]
-            item = _data(constants[start : start + length], described.dtype or DType.INT32, ()).numpy().item()
-            found[number] = integers.known(item, ())
-            continue
-        given = [found.get(operand, integers.unknown(())) for operand in one.operands]
-        if one.name == "func.call":
-            inner = functions[one.attributes["callee"]]["block"]
-            arguments = {number: item for (number, _), item in zip(inner["arguments"], given, strict=True)}
-            made = integers.known(_computed(functions, inner, arguments, constants), ())
-        else:
-            made = integers.follow(one.name.removeprefix("stablehlo."), one.attributes, given, ())
-        if made is None:
-            return None
-        found[number] = made
-    return None
-
-
-def _present(value: Value | None) -> Value:
-    assert value is not None
-    return value
-
-
-def _type(described: Any) -> TensorType | None:
-    if described is None:
-        return None
-    element, sizes = described
-    dtype = _DTYPES.get(element)
-    if dtype is None:
-        raise Unsupported("module", f"values of the element type {element}")
-    return TensorType(dtype, tuple(Interval(0, dim[1]) if isinstance(dim, list) else dim for dim in sizes))
-
-
-def _data(buffer: memoryview, dtype: DType, shape: tuple[int, ...]) -> TensorData:
-    return TensorData(dtype, shape, load=lambda: np.frombuffer(buffer, dtype.numpy).reshape(shape))
-
-
-def _differ(a: TensorType, b: TensorType) -> bool:
-    return a.dtype is not b.dtype or a.shape != b.shape
-
-
-def _unchanged(block: Mapping[str, Any]) -> set[int]:
-    """Which arguments a block returns as they are, at their own place."""
-    returned = block["operations"][-1][1]
-    return {place for place, (number, _) in enumerate(block["arguments"]) if returned[place] == number}
-
-
-def _has_open_sizes(functions: Mapping[str, Any]) -> bool:
-    def is_open(type: Any) -> bool:
-        return type is not None and None in type[1]
-
-    def in_block(block: Any) -> bool:
-        return any(is_open(type) for _, type in block["arguments"]) or any(
-            one[0] in _DYNAMIC or any(is_open(type) for _, type in one[3]) or any(map(in_block, one[4]))
-            for one in block["operations"]
-        )
-
-    return any(one["block"] is not None and in_block(one["block"]) for one in functions.values())
-
-
-def _symbols_in(graph: Graph) -> set[str]:
-    """The symbols of all sizes in a graph."""
-    found: set[str] = set()
-    texts: set[str] = set()
-    for inner in graph.graphs():
-        for value in inner.values():
-            if isinstance(value.type, TensorType):
-                texts.update(dim for dim in value.type.shape or () if isinstance(dim, str))
-        for node in inner.nodes:
-            if node.op == (DOMAIN, "size"):
-                texts.add(node.attributes["size"])
-    for text in texts:
-        size = size_of(text)
-        found |= set() if size is None else symbols(size)
-    return found
