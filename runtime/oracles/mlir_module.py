@@ -108,6 +108,11 @@ def interface(data: bytes) -> tuple[list[str], list[str], list[Any]]:
     return *names_of(description), [type for _, type in main["block"]["arguments"]]
 
 
+def is_open(type: Any) -> bool:
+    """Whether a type of a description has a size that isn't known."""
+    return type is not None and None in type[1]
+
+
 def main_of(description: Mapping[str, Any]) -> dict[str, Any]:
     """The function that a module starts with.
 

@@ -20,9 +20,13 @@ def _openvino(path: Path) -> None:
 
 
 def _xla(path: Path) -> None:
-    from .xla_files import read_computation
+    from .mlir_module import interface, is_open
+    from .xla_files import read_computation, stablehlo_of
 
-    read_computation(path.read_bytes())
+    data = path.read_bytes()
+    module = stablehlo_of(data)
+    if module is None or not any(map(is_open, interface(module)[2])):  # XLA itself only takes sizes that are known
+        read_computation(data)
 
 
 def _mdf(path: Path) -> None:

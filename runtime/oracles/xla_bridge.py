@@ -19,7 +19,7 @@ from ...passes.errors import BackedgeError, Unsupported
 from .child import die_with_parent, limit_resources
 from .mlir_module import describe
 from .outcome import one_line
-from .xla_files import bindings, exported_bytecode, kind_of, read_computation, refuse_elided_data, without_strings
+from .xla_files import bindings, read_computation, stablehlo_of, without_strings
 
 _LEFT_OVER, _BESIDE = (
     re.compile(rf'^\s*(?:%[\w#:, %]+ = )?"?{dialect}\.(\w+)', re.MULTILINE) for dialect in ("mhlo", "chlo")
@@ -101,8 +101,9 @@ def main() -> None:
 
 def _made(to: str, data: bytes) -> bytes:
     if to == "graph":
-        refuse_elided_data(data)
-        return describe(exported_bytecode(data) if kind_of(data) == "export" else data)
+        module = stablehlo_of(data)
+        assert module is not None
+        return describe(module)
     computation = read_computation(data)
     if to == "mlirbc":
         return portable_artifact(computation)

@@ -69,6 +69,19 @@ def exported_bytecode(data: bytes) -> bytes:
     return data[start : start + length]
 
 
+def stablehlo_of(data: bytes) -> bytes | None:
+    """The StableHLO in a file, as text or bytecode; None where it holds HLO.
+
+    Raises:
+        InvalidModel: it holds neither, is cut off, or constants are left out of it.
+    """
+    kind = kind_of(data)
+    if kind in ("hlo", "proto"):
+        return None
+    refuse_elided_data(data)
+    return exported_bytecode(data) if kind == "export" else data
+
+
 def module_proto(data: bytes) -> bytes:
     """The HloModuleProto in a file that holds it alone or in a HloProto.
 
@@ -138,9 +151,6 @@ def read_computation(data: bytes) -> Any:
         text = data.decode(errors="replace")
         refuse_elided(text)
         return hlo_computation(text)
-    if kind == "export":
-        data = exported_bytecode(data)
-    if kind == "mlir":
-        refuse_elided_data(data)
-        return jax.mlir.mlir_module_to_xla_computation(data.decode(errors="replace"))
-    return jax.mlir.mlir_module_to_xla_computation(data)
+    module = stablehlo_of(data)
+    assert module is not None
+    return jax.mlir.mlir_module_to_xla_computation(module.decode(errors="replace") if kind == "mlir" else module)

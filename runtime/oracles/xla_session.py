@@ -28,7 +28,7 @@ import numpy as np
 
 from ...passes.errors import Unsupported
 from .hlo_names import input_names, output_names
-from .mlir_module import interface, specialized
+from .mlir_module import interface, is_open, specialized
 from .outcome import Batch, Values
 from .session import Options, Path, match_feeds
 from .xla_arrays import from_arrays, leaves, to_arrays
@@ -36,11 +36,10 @@ from .xla_bounds import static_entry
 from .xla_dumps import plain
 from .xla_files import (
     bindings,
-    exported_bytecode,
     hlo_computation,
     kind_of,
     read_computation,
-    refuse_elided_data,
+    stablehlo_of,
     without_strings,
 )
 
@@ -121,16 +120,15 @@ class XlaSession:
 
     def __init__(self, path: Path) -> None:
         data = path.read_bytes()
-        kind = kind_of(data)
+        module = stablehlo_of(data)
         self._names: tuple[list[str], list[str]] | None = None
         self._open: list[Any] = []
-        if kind in ("mlir", "bytecode", "export"):
-            refuse_elided_data(data)
-            data = exported_bytecode(data) if kind == "export" else data
-            inputs, outputs, types = interface(data)
+        if module is not None:
+            inputs, outputs, types = interface(module)
             self._names = inputs, outputs
-            self._open = types if any(type is not None and None in type[1] for type in types) else []
-        self._data = data
+            self._open = types if any(map(is_open, types)) else []
+        self._data = data if module is None else module
+        data = self._data
         self._programs: dict[tuple[str, ...], _Program] = {}
         if not self._open:
             self._programs[()] = _Program(data, self._names)

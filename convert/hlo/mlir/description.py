@@ -12,6 +12,7 @@ from ....passes.graph import Graph
 from ....passes.sizes import size_of, symbols
 from ....passes.tensor import TensorData
 from ....passes.types import DType, Interval, TensorType
+from ....runtime.oracles.mlir_module import is_open
 from ..dialect import DOMAIN
 from . import integers
 from .integers import Known
@@ -64,9 +65,6 @@ def unchanged(block: Mapping[str, Any]) -> set[int]:
 
 
 def has_open_sizes(functions: Mapping[str, Any]) -> bool:
-    def is_open(type: Any) -> bool:
-        return type is not None and None in type[1]
-
     def in_block(block: Any) -> bool:
         return any(is_open(type) for _, type in block["arguments"]) or any(
             one[0] in _DYNAMIC or any(is_open(type) for _, type in one[3]) or any(map(in_block, one[4]))
