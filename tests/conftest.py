@@ -23,7 +23,8 @@ _ONE_IN: dict[int, str] = {
         "decompose/test_argmax hlo/test_hostile hlo/test_lower_loops hlo/test_lower_quantize hlo/test_raise_dot "
         "hlo/test_raise_elementwise_random hlo/test_raise_reduce hlo/test_raise_scatter hlo/test_raise_shape "
         "hlo/test_raise_sort match/test_certificate match/test_verdict mdf/test_hostile mdf/test_stateful_cases "
-        "openvino_lowering/test_operators openvino_raising/test_loop_forms openvino_raising/test_states "
+        "hlo/test_open_sizes openvino_lowering/test_operators openvino_raising/test_loop_forms "
+        "openvino_raising/test_states "
         "quantized/test_lstm quantized/test_quantizer recurrent/test_iterators recurrent/test_lengths"
     ),
     3: (
