@@ -298,11 +298,10 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.make:
-        from . import symbolic  # whose classes other processes find, too
         from .programs import PROGRAMS
 
         for name in options.parts:
-            (options.outdir / name).write_bytes(pickle.dumps(symbolic.opened(PROGRAMS[name], options.all)))
+            (options.outdir / name).write_bytes(pickle.dumps(opened(PROGRAMS[name], options.all)))
         return
     options.outdir.mkdir(parents=True, exist_ok=True)
     folder = options.outdir / ("cases-all" if options.all else "cases")
@@ -339,4 +338,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from hlo import symbolic  # under this name other processes find its classes
+
+    symbolic.main()
