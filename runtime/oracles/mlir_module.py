@@ -38,6 +38,7 @@ _LOCATION = re.compile(r'loc\("((?:[^"\\]|\\.)*)"[()]')
 _ELEMENT = re.compile(r"\([^()]*\)|[^\s,\[\]()]+")
 _HEX = re.compile(r'dense<"0x([0-9A-Fa-f]*)">')
 
+_NARROW = re.compile(r"u?i([1-7])")
 _COMPLEX = {"complex<f32>": "<f4", "complex<f64>": "<f8"}
 _ODD_FLOATS = {
     "bf16": "bfloat16",
@@ -398,9 +399,11 @@ def _described_type(text: str) -> Any:
 
 def _parsed(text: str, element: str) -> np.ndarray[Any, Any]:
     """The elements of a constant, out of its text: what the bindings give no arrays of."""
+    narrow = _NARROW.fullmatch(element)
+    mask = (1 << int(narrow[1])) - 1 if narrow else 0xFF  # of integers of less than 8 bits only those stand in a byte
     stored = _HEX.search(text)
     if stored is not None:
-        return np.frombuffer(bytes.fromhex(stored[1]), np.uint8)
+        return np.frombuffer(bytes.fromhex(stored[1]), np.uint8) & mask
     start = text.index("dense<") + len("dense<")
     items = _ELEMENT.findall(text[start : text.rindex("> : tensor<" if "> : tensor<" in text else ">")])
     if element in _COMPLEX:
@@ -411,7 +414,7 @@ def _parsed(text: str, element: str) -> np.ndarray[Any, Any]:
     if element in _ODD_FLOATS:
         dtype = np.dtype(getattr(ml_dtypes, _ODD_FLOATS[element]))
         return np.array([_number(item, dtype) for item in items], dtype)
-    return np.array([int(item) & 0xFF for item in items], np.uint8)  # integers of less than 8 bits
+    return np.array([int(item) & mask for item in items], np.uint8)
 
 
 def _number(item: str, dtype: np.dtype[Any]) -> Any:

@@ -58,6 +58,8 @@ def test_constants(type: str, text: str, wanted: Any, dtype: Any) -> None:
     expected = np.array(wanted, dtype)
     assert found.dtype == expected.dtype and found.shape == expected.shape
     np.testing.assert_array_equal(found, expected)
+    if expected.dtype.kind == "V":  # of ml_dtypes
+        assert found.tobytes() == expected.tobytes()
     if expected.dtype.kind == "f":
         np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 
@@ -163,6 +165,17 @@ def test_files_that_are_none(data: bytes, reason: str) -> None:
             ),
             "a size of its result isn't a function of the inputs' sizes",
         ),
+        (
+            _main(
+                "tensor<?xf32>",
+                "%n = stablehlo.get_dimension_size %z, dim = 0 : (tensor<?xf32>) -> tensor<i32>\n"
+                "%m = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>\n"
+                "%y = stablehlo.dynamic_broadcast_in_dim %x, %m, dims = [0] : (tensor<?xf32>, tensor<1xi32>) -> "
+                "tensor<?xf32>\nfunc.return %y : tensor<?xf32>",
+                "%x: tensor<?xf32>, %z: tensor<?xf32>",
+            ),
+            "that the sizes Arg_0_0 and Arg_1_0 are equal isn't certain",
+        ),
     ],
 )
 def test_refused(data: bytes, reason: str) -> None:
@@ -182,3 +195,41 @@ def test_names() -> None:
     stated = {"backedge_inputs": '["p q", "r"]', "backedge_outputs": '["s"]'}
     assert interface_names(["a", "b"], ["result"], stated) == (["p q", "r"], ["s"])
     assert interface_names(["a"], ["result"], stated)[0] == ["a"]
+
+
+def _open(body: str, arguments: str, result: str) -> Graph:
+    return from_bytes(_main(result, f"{body}\nfunc.return %y : {result}", arguments))
+
+
+def test_sizes_without_a_name_are_different_ones() -> None:
+    """Two inputs' sizes may be compared without being equal: only what is asserted is certain."""
+    graph = _open(
+        """%n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+        %m = stablehlo.get_dimension_size %z, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+        %y = stablehlo.compare EQ, %n, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>""",
+        "%x: tensor<?xf32>, %z: tensor<?xf32>",
+        "tensor<i1>",
+    )
+    assert [value.tensor.shape for value in graph.inputs] == [("Arg_0_0",), ("Arg_1_0",)]
+    for left, right in ((2, 2), (2, 3)):
+        feeds = {"Arg_0": np.zeros(left, np.float32), "Arg_1": np.zeros(right, np.float32)}
+        assert run(to_hub(graph), feeds)["output"] == (left == right)
+
+
+def test_a_size_that_is_asserted_to_be_another() -> None:
+    graph = from_bytes(
+        b"""func.func public @main(%x: tensor<?xf32>, %z: tensor<?xf32>) -> tensor<?xf32> {
+          %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+          %m = stablehlo.get_dimension_size %z, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+          %c = stablehlo.compare EQ, %n, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          stablehlo.custom_call @shape_assertion(%c) {error_message = "no", has_side_effect = true} : (tensor<i1>) -> ()
+          %y = call @f(%n, %x, %z) : (tensor<i32>, tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+          return %y : tensor<?xf32>
+        }
+        func.func private @f(%n: tensor<i32> {jax.global_constant = "b"}, %x: tensor<?xf32>, %z: tensor<?xf32>)
+            -> tensor<?xf32> {
+          %y = stablehlo.add %x, %z : tensor<?xf32>
+          return %y : tensor<?xf32>
+        }"""
+    )
+    assert [value.tensor.shape for value in (*graph.inputs, *graph.outputs)] == [("b",)] * 3

@@ -9,7 +9,8 @@ the size that it has as a function of the inputs' (`passes/sizes.py`), and an in
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,7 @@ from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.node import ORIGIN
 from ....passes.sizes import Size, computed, dim_of, is_at_most, size_of
 from ....passes.tensor import TensorData
-from ....passes.types import DType, TensorType, Type
+from ....passes.types import Dim, DType, TensorType, Type
 from ....runtime.oracles.hlo_names import unescape
 from ....runtime.oracles.mlir_module import main_of, names_of
 from ..dialect import DOMAIN, META, Form
@@ -38,6 +39,7 @@ from .special import SPECIAL, Operation
 _MOST_NODES = 2_000_000
 _DEEPEST = 100
 _ASSERTED = "shape_assertion"
+_AT_LEAST_ONE = "its open sizes are taken to be at least 1"
 _GLOBAL = "jax.global_constant"
 
 
@@ -79,15 +81,18 @@ class Reader:
             found = type_of(type)
             if found is None:
                 raise Unsupported("main", "a token is one of its inputs")
-            dims = [
-                named.get((place, axis), f"{input_name}_{axis}") if dim is None else dim
-                for axis, dim in enumerate(found.shape or ())
-            ]
+            dims: list[Dim] = []
+            for axis, dim in enumerate(found.shape or ()):
+                if dim is None and (place, axis) not in named:
+                    named[place, axis] = _new_symbol(f"{input_name}_{axis}", named.values())
+                dims.append(named[place, axis] if dim is None else dim)
             value = scope.graph.add_input(input_name, TensorType(found.dtype, tuple(dims)))
             scope.values[number] = value
         scope.graph.outputs = self.block(scope, block["operations"])
         graph = scope.graph
         graph.functions = self.functions
+        if self.dynamic and named:
+            self.notes[_AT_LEAST_ONE] = None
         form = Form("main", outputs=tuple(outputs))
         form.attributes = self._header()
         graph.meta[META] = form
@@ -105,6 +110,7 @@ class Reader:
         """The symbols of jax.export: (input, axis) -> name, as the functions that main calls call them."""
         places = {number: place for place, (number, _) in enumerate(main["block"]["arguments"])}
         sizes: dict[int, tuple[int, int]] = {}
+        pairs: dict[int, tuple[tuple[int, int], tuple[int, int]]] = {}
         same: list[tuple[tuple[int, int], tuple[int, int]]] = []
         found: dict[tuple[int, int], str] = {}
         for name, operands, attributes, results, _, _ in main["block"]["operations"]:
@@ -112,7 +118,9 @@ class Reader:
                 sizes[results[0][0]] = (places[operands[0]], attributes["dimension"])
             elif name == "stablehlo.compare" and attributes["comparison_direction"] == "EQ":
                 if operands[0] in sizes and operands[1] in sizes:
-                    same.append((sizes[operands[0]], sizes[operands[1]]))
+                    pairs[results[0][0]] = sizes[operands[0]], sizes[operands[1]]
+            elif name == "stablehlo.custom_call" and attributes.get("call_target_name") == _ASSERTED:
+                same += [pairs[operands[0]]] if operands[0] in pairs else []
             elif name == "func.call":
                 callee = self.description["functions"].get(attributes["callee"], {"arguments": []})
                 for operand, of_argument in zip(operands, callee["arguments"], strict=False):
@@ -433,3 +441,11 @@ class Reader:
                 return [self.value(inner, number) for number in operation[1]]
             self._operation(inner, Operation(*operation))
         raise InvalidModel("a function without a return")
+
+
+def _new_symbol(name: str, taken: Collection[str]) -> str:
+    """A symbol for a size that has no name: a word that stands for no other size."""
+    name = re.sub(r"\W", "_", name)
+    while name in taken:
+        name += "_"
+    return name

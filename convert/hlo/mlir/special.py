@@ -83,6 +83,11 @@ def _spread(reader: Reader, scope: Scope, one: Operation, x: Value, dims: Sequen
     """broadcast_in_dim: HLO's broadcast repeats along new dimensions only, so that sizes of 1 that grow are dropped."""
     shape, wanted = x.tensor.shape or (), result.shape or ()
     kept = [index for index, size in enumerate(shape) if size != 1 or wanted[dims[index]] == 1]
+    for index in kept:
+        if shape[index] != wanted[dims[index]]:
+            raise Unsupported(
+                one.name, f"that the sizes {shape[index]} and {wanted[dims[index]]} are equal isn't certain"
+            )
     if len(kept) < len(shape):
         type = TensorType(x.tensor.dtype, tuple(shape[index] for index in kept))
         x = reader.node(scope, "reshape", [x], [type], {}, one.location).output
