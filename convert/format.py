@@ -236,6 +236,7 @@ _HLO = Format(
     about="XLA's HLO as text; while and conditional",
     check=_reader("xla", "XLA"),
     suffix_of=_Lazy(".hlo.objects", "suffix_of_hlo"),
+    direct={"hlo": _Lazy(".hlo.closing", "closed")},
     to_object=_Lazy(".hlo.objects", "to_object"),
     objects=(ObjectType("jax.stages", "Compiled", _Lazy(".hlo.objects", "store_compiled")),),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph, Value
 from ..passes.infer import infer
 from ..passes.refusals import refuse
+from ..passes.sizes import OpenSize, settled
 from ..passes.tensor import TensorData, typed_array
 from ..passes.types import Dim, TensorType, merge_dims
 from ..runtime.compare.input_roles import signature_of
@@ -54,13 +55,32 @@ def _specialize(graph: Graph, declared: Sequence[Dim], shape: Sequence[Dim]) -> 
         return
     for inner in graph.graphs():
         for value in inner.values():
-            if (
-                isinstance(value.type, TensorType)
-                and value.type.shape
-                and not sizes.keys().isdisjoint(value.type.shape)
-            ):
-                dims = [sizes.get(dim, dim) if isinstance(dim, str) else dim for dim in value.type.shape]
+            if isinstance(value.type, TensorType) and any(isinstance(dim, str) for dim in value.type.shape or ()):
+                dims = [_dim(dim, sizes) for dim in value.type.shape or ()]
                 value.type = TensorType(value.tensor.dtype, tuple(dims))
+        for node in inner.nodes:
+            node.attributes = {name: _attribute(value, sizes) for name, value in node.attributes.items()}
+
+
+def _dim(dim: Dim, sizes: Mapping[str, int]) -> Dim:
+    """A size with its name, or one that is computed of sizes with names (`"2*b + 1"`)."""
+    if not isinstance(dim, str):
+        return dim
+    return sizes[dim] if dim in sizes else settled(dim, sizes) if isinstance(dim, OpenSize) else dim
+
+
+def _attribute(value: Any, sizes: Mapping[str, int]) -> Any:
+    """What an attribute says in which open sizes stand."""
+    if isinstance(value, OpenSize):
+        return settled(value, sizes)
+    if isinstance(value, tuple):
+        items = tuple(_attribute(item, sizes) for item in value)
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        changed = {name: new for name, old in parts.items() if (new := _attribute(old, sizes)) is not old}
+        return replace(value, **changed) if changed else value
+    return value
 
 
 def _input(graph: Graph, name: str) -> Value:

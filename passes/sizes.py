@@ -379,6 +379,26 @@ def evaluated(size: Size, known: Callable[[str], int]) -> int:
     return total
 
 
+def settled(dim: int | str, known: Mapping[str, int]) -> int:
+    """A dimension where some symbols are numbers."""
+    return open_size(_settled(_size(dim), known))
+
+
+def _settled(size: Size, known: Mapping[str, int]) -> Size:
+    if isinstance(size, int):
+        return size
+    total: Size = 0
+    for monomial, factor in size.monomials:
+        product: Size = factor
+        for atom in monomial:
+            if isinstance(atom, Symbol):
+                product = product * known.get(atom.name, variable(atom))
+            else:
+                product = product * computed(atom.function, _settled(atom.left, known), _settled(atom.right, known))
+        total = total + product
+    return total
+
+
 def is_symbol(size: Size) -> str | None:
     """The name of the symbol that a size is, None where it is anything else."""
     atom = as_atom(size)

@@ -20,7 +20,7 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.garbage import bulk
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.node import ORIGIN
-from ....passes.sizes import Size, computed, dim_of, is_at_most, size_of
+from ....passes.sizes import OpenSize, Size, computed, dim_of, is_at_most, size_of
 from ....passes.tensor import TensorData
 from ....passes.types import Dim, DType, TensorType, Type
 from ....runtime.oracles.hlo_names import unescape
@@ -187,7 +187,7 @@ class Reader:
     def _size(self, scope: Scope, text: str, dtype: DType | None) -> Value:
         key = f"{text} {dtype}"
         if key not in scope.sizes:
-            node = self.node(scope, "size", [], [TensorType(dtype, ())], {"size": text})
+            node = self.node(scope, "size", [], [TensorType(dtype, ())], {"size": OpenSize(text)})
             scope.sizes[key] = node.output
             self.known[node.output] = integers.known(size_of(text), ())
         return scope.sizes[key]

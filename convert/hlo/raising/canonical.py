@@ -104,6 +104,13 @@ def predicate(op: Builder, node: Node) -> Results:
     return x if bool(number) == (direction == "EQ") else op.call("not", x)
 
 
+@rule(DOMAIN, "size")
+def settled_size(op: Builder, node: Node) -> Results:
+    """A size that was open and is a number now."""
+    size = node.attributes["size"]
+    return op.const(size, dtype_of(node, node.output)) if isinstance(size, int) else None
+
+
 @rule(DOMAIN, "select")
 def chosen(op: Builder, node: Node) -> Results:
     """A choice between a value and itself, or one that is made."""
