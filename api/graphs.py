@@ -25,14 +25,15 @@ def from_jax(function: Any, *specs: Any) -> Graph:
 
     Args:
         function: a Python function, jitted or not; or one that is lowered, compiled or exported, without `specs`.
-        specs: its arguments: arrays or `jax.ShapeDtypeStruct`, or trees of them; their values don't matter.
+        specs: its arguments: arrays or `jax.ShapeDtypeStruct`, or trees of them; their values don't matter. Sizes may be
+            open: strings ("batch", "2*batch + 1") or symbols of `jax.export.symbolic_shape`.
 
     Returns:
         A graph of HLO; inputs have the names of the function's parameters.
 
     Raises:
         InvalidModel: jax isn't installed.
-        Unsupported: sizes that depend on other sizes.
+        Unsupported: an operation that HLO hasn't, or a size that doesn't follow from the inputs' sizes.
         TypeError: the function is none, or JAX can't trace it with these arguments.
     """
     with stored(function, args=specs if callable(function) and specs else None) as file:
