@@ -25,8 +25,8 @@ def from_jax(function: Any, *specs: Any) -> Graph:
 
     Args:
         function: a Python function, jitted or not; or one that is lowered, compiled or exported, without `specs`.
-        specs: its arguments: arrays or `jax.ShapeDtypeStruct`, or trees of them; their values don't matter. Sizes may be
-            open: strings ("batch", "2*batch + 1") or symbols of `jax.export.symbolic_shape`.
+        specs: its arguments: arrays or `jax.ShapeDtypeStruct`, or trees of them; their values don't matter. Sizes may
+            be open: strings ("batch", "2*batch + 1") or symbols of `jax.export.symbolic_shape`.
 
     Returns:
         A graph of HLO; inputs have the names of the function's parameters.

@@ -16,6 +16,7 @@ from backedge.passes.types import DType, TensorType
 from backedge.runtime import executor, native
 from backedge.runtime.executor import ExecutionError, Executor, never_compile
 from backedge.runtime.kernels import linalg
+from byte_products import needs_exact_products
 from onnx import TensorProto, helper
 
 F32 = np.float32
@@ -116,6 +117,7 @@ def test_nan_and_infinities_are_seen(at_once: list[str]) -> None:
         assert np.array_equal(np.isnan(found), np.isnan(plain)) and np.array_equal(np.isinf(found), np.isinf(plain))
 
 
+@needs_exact_products
 def test_integers_are_exact(at_once: list[str]) -> None:
     """More products than float32 adds up exactly are added up in parts."""
     random = np.random.default_rng(0)
@@ -147,6 +149,7 @@ def test_integers_are_exact(at_once: list[str]) -> None:
     assert at_once == ["multiply_bytes int8"] * 5 + ["multiply_bytes uint8"] * 2
 
 
+@needs_exact_products
 def test_arrays_that_do_not_lie_in_order(at_once: list[str]) -> None:
     """Transposed, reversed and read-only ones."""
     x, w, bias = floats(9, 8, 3, 2).T, floats(3, 3, 3, 4).T[:, ::-1], floats(8)[::2]

@@ -12,6 +12,7 @@ import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.passes.types import DType
+from byte_products import needs_exact_products
 
 from .lowered import Xla
 from .test_lower_operators import built, f32, to
@@ -125,6 +126,7 @@ def test_products_with_scales_of_rows_and_columns(xla: Xla) -> None:
     np.testing.assert_array_equal(found, wanted.astype(np.uint8))
 
 
+@needs_exact_products
 @pytest.mark.parametrize("groups", [1, 2])
 def test_convolutions(xla: Xla, groups: int) -> None:
     """Padding is the zero point; as ONNX Runtime has it."""

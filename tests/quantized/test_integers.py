@@ -10,6 +10,7 @@ from backedge.convert.openvino.lowering import lower_graph
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
 from backedge.passes.infer import infer
+from byte_products import needs_exact_products
 from onnx import ModelProto
 from openvino_lowering.runner import Runner
 from openvino_lowering.worker import Worker
@@ -65,6 +66,7 @@ def hub(model: ModelProto) -> Graph:
     return graph
 
 
+@needs_exact_products
 @pytest.mark.parametrize("one", [*EXACT, *QUANTIZED], ids=lambda one: one.name)
 def test_as_onnxruntime(one: Case, onnxruntime: Worker, openvino: Runner) -> None:
     (wanted,) = onnxruntime.ask(one.model.SerializeToString(), one.feeds)

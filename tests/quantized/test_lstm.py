@@ -11,6 +11,7 @@ from backedge.convert import to_hub
 from backedge.convert.onnx.read import read_model
 from backedge.passes.errors import Unsupported
 from backedge.runtime.executor import Executor
+from byte_products import needs_exact_products
 from onnx import TensorProto, helper, numpy_helper
 from openvino_lowering.runner import Runner
 from openvino_lowering.worker import Worker
@@ -84,6 +85,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+@needs_exact_products
 @pytest.mark.parametrize("name", CASES)
 def test_numbers(openvino: Runner, onnxruntime: Worker, name: str) -> None:
     """One thread: with more, ONNX Runtime quantizes parts of a batch by themselves."""

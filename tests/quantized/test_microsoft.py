@@ -16,6 +16,7 @@ from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
 from backedge.passes.infer import infer
 from backedge.runtime.executor import Executor
+from byte_products import needs_exact_products
 from onnx import ModelProto
 from openvino_lowering.runner import Runner
 from openvino_lowering.worker import Worker
@@ -36,6 +37,7 @@ def check(found: list[Any], wanted: list[np.ndarray], case: Case, rtol: float) -
         assert difference(one, other, case.steps, rtol) == ""
 
 
+@needs_exact_products
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_same_as_onnxruntime(case: Case, onnxruntime: Worker, openvino: Runner) -> None:
     wanted = onnxruntime.ask(case.model.SerializeToString(), case.feeds)

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from backedge.convert import load, save
+from byte_products import needs_exact_products
 from openvino_lowering.runner import Runner
 from openvino_lowering.worker import Worker
 
@@ -67,6 +68,7 @@ def steps_apart(found: np.ndarray, wanted: np.ndarray, step: float) -> float:
     return float(np.abs(found.astype(np.float64) - wanted).max()) / unit
 
 
+@needs_exact_products
 @pytest.mark.parametrize(("net", "kind", "options"), ROWS)
 def test_to_openvino(net: str, kind: str, options: str, make: Make, onnxruntime: Worker, openvino: Runner) -> None:
     """Two steps at most: a quantizer in the middle that turns the other way moves what follows, too."""
