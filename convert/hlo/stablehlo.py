@@ -7,9 +7,11 @@ shows in its first bytes, not in its name.
 from __future__ import annotations
 
 import json
+import mmap
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -17,11 +19,12 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph
 from ...passes.libraries import require
 from ...runtime.oracles import xla_bridge
-from ...runtime.oracles.xla_files import kind_of
+from ...runtime.oracles.xla_files import Kind, kind_of
 from .mlir.reader import from_description
 from .read import from_text
 from .write import to_text
 
+_TOLD_BY = 1 << 20  # so many bytes at the beginning tell of which kind a file is
 TIMEOUT = 120.0
 """Seconds that jaxlib may take for one file."""
 
@@ -35,7 +38,9 @@ def read(path: Path) -> Graph:
     """
     path = Path(path)
     try:
-        return from_bytes(path.read_bytes())
+        if _kind_of_file(path) in ("proto", "hlo"):
+            return from_text(to_hlo(path.read_bytes()))
+        return _described(path, TIMEOUT)
     except OSError as error:
         raise InvalidModel(f"{path}: {error.strerror or error}") from None
     except InvalidModel as error:
@@ -65,7 +70,29 @@ def from_bytes(data: bytes, timeout: float = TIMEOUT) -> Graph:
     """
     if kind_of(data) in ("proto", "hlo"):
         return from_text(to_hlo(data, timeout))
-    return from_description(_ask("graph", data, timeout))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "module"
+        path.write_bytes(data)
+        return _described(path, timeout)
+
+
+def _kind_of_file(path: Path) -> Kind:
+    """What a file holds, which its beginning tells of most."""
+    with path.open("rb") as file:
+        start = file.read(_TOLD_BY)
+    try:
+        return kind_of(start)
+    except InvalidModel:
+        return kind_of(path.read_bytes())
+
+
+def _described(path: Path, timeout: float) -> Graph:
+    """The graph of a file with StableHLO. What jaxlib says of it stays in a file, which the constants are read from."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "description"
+        _ask("graph", b"", timeout, path.absolute(), target)
+        with target.open("rb") as file:
+            return from_description(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
 def to_hlo(data: bytes, timeout: float = TIMEOUT) -> str:
@@ -88,9 +115,9 @@ def to_stablehlo(text: str, kind: Literal["mlir", "mlirbc"] = "mlir", timeout: f
     return _ask(kind, text.encode(), timeout)
 
 
-def _ask(to: str, data: bytes, timeout: float) -> bytes:
+def _ask(to: str, data: bytes, timeout: float, *files: Path) -> bytes:
     require("jaxlib", "StableHLO")
-    command = [sys.executable, "-P", "-m", xla_bridge.__name__, to]
+    command = [sys.executable, "-P", "-m", xla_bridge.__name__, to, *map(str, files)]
     try:
         done = subprocess.run(command, input=data, capture_output=True, timeout=timeout)
     except subprocess.TimeoutExpired:

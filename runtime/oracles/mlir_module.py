@@ -76,8 +76,8 @@ KEPT = frozenset(
 """Operations of CHLO that backedge has a form for; what the others are in StableHLO, the bindings know."""
 
 
-def describe(data: bytes) -> bytes:
-    """The description of a module: the length of its JSON in 8 bytes, the JSON, the constants' bytes.
+def describe(data: bytes) -> list[Any]:
+    """The description of a module, in parts: the length of its JSON in 8 bytes, the JSON, the constants' bytes.
 
     Args:
         data: MLIR text, or bytecode.
@@ -92,7 +92,7 @@ def describe(data: bytes) -> bytes:
         _simplify(module)
         description, constants = _Writer(ir, stablehlo).module(module)
     head = json.dumps(description, separators=(",", ":")).encode()
-    return b"".join([len(head).to_bytes(8, "little"), head, *constants])
+    return [len(head).to_bytes(8, "little"), head, *constants]
 
 
 def interface(data: bytes) -> tuple[list[str], list[str], list[Any]]:
@@ -260,11 +260,11 @@ class _Writer:
         self._numbers = [(getattr(stablehlo, name), names.split()) for name, names in _DIMENSION_NUMBERS.items()]
         self._values: dict[Any, int] = {}
         self._types: dict[str, Any] = {}
-        self._constants: list[bytes] = []
+        self._constants: list[Any] = []  # arrays, written one after the other
         self.with_constants = True
         self._length = 0
 
-    def module(self, module: Any) -> tuple[dict[str, Any], list[bytes]]:
+    def module(self, module: Any) -> tuple[dict[str, Any], list[Any]]:
         operation = module.operation
         functions = {}
         for one in module.body.operations:
@@ -375,7 +375,7 @@ class _Writer:
             array = _parsed(operation.get_asm(print_generic_op_form=True), element)
         data = np.ascontiguousarray(array).reshape(-1)
         place = [self._length, data.nbytes]
-        self._constants.append(data.tobytes())
+        self._constants.append(data.view(np.uint8) if data.size and data.dtype.kind != "V" else data.tobytes())
         self._length += data.nbytes
         return [*place, "splat"] if data.size == 1 and count != 1 else place
 

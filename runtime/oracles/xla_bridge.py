@@ -1,9 +1,10 @@
 """The process in which jaxlib turns StableHLO into HLO and back: `python -m backedge.runtime.oracles.xla_bridge TO`.
 
-Standard input is a file of any kind that `xla_files.py` knows; TO is "hlo" (HLO text), "mlir" (StableHLO text),
-"mlirbc" (a portable artifact) or "graph" (what `mlir_module.py` makes of StableHLO). On standard output comes a line of
-JSON, the error or how many bytes follow, and these bytes: the result. jaxlib ends the process where it meets what it
-doesn't expect, so nobody should do this in their own.
+Standard input is a file of any kind that `xla_files.py` knows; TO is "hlo" (HLO text), "mlir" (StableHLO text) or
+"mlirbc" (a portable artifact). On standard output comes a line of JSON, the error or how many bytes follow, and these
+bytes: the result. `... graph SOURCE TARGET` writes what `mlir_module.py` makes of a file with StableHLO into another
+one, which spares large models a pipe. jaxlib ends the process where it meets what it doesn't expect, so nobody should
+do this in their own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import os
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from ...passes.errors import BackedgeError, Unsupported
@@ -86,7 +88,7 @@ def main() -> None:
     die_with_parent()
     data = b""
     try:
-        data = _made(sys.argv[1], sys.stdin.buffer.read())
+        data = _made(sys.argv[1], *map(Path, sys.argv[2:]))
     except Unsupported as error:
         found: dict[str, Any] = {"node": str(error.node), "reason": error.reason}
     except Exception as error:
@@ -99,12 +101,16 @@ def main() -> None:
     answer.flush()
 
 
-def _made(to: str, data: bytes) -> bytes:
-    if to == "graph":
-        module = stablehlo_of(data)
+def _made(to: str, source: Path | None = None, target: Path | None = None) -> bytes:
+    if source is not None and target is not None:
+        module = stablehlo_of(source.read_bytes())
         assert module is not None
-        return describe(module)
-    computation = read_computation(data)
+        parts = describe(module)
+        with target.open("wb") as file:
+            for part in parts:
+                file.write(part)
+        return b""
+    computation = read_computation(sys.stdin.buffer.read())
     if to == "mlirbc":
         return portable_artifact(computation)
     return {"hlo": hlo_text, "mlir": stablehlo_text}[to](computation).encode()

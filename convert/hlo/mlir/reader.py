@@ -43,7 +43,7 @@ _AT_LEAST_ONE = "its open sizes are taken to be at least 1"
 _GLOBAL = "jax.global_constant"
 
 
-def from_description(data: bytes) -> Graph:
+def from_description(data: bytes | memoryview) -> Graph:
     """The graph of a module's description.
 
     Raises:
@@ -52,7 +52,7 @@ def from_description(data: bytes) -> Graph:
     """
     length = int.from_bytes(data[:8], "little")
     with bulk():
-        return Reader(json.loads(data[8 : 8 + length]), memoryview(data)[8 + length :]).read()
+        return Reader(json.loads(bytes(data[8 : 8 + length])), memoryview(data)[8 + length :]).read()
 
 
 @dataclass(slots=True)
