@@ -263,6 +263,19 @@ class _Writer:
         self._constants: list[Any] = []  # arrays, written one after the other
         self.with_constants = True
         self._length = 0
+        self._readers: list[tuple[Any, Callable[[Any], Any]]] = [
+            (ir.BoolAttr, lambda one: bool(one.value)),
+            (ir.IntegerAttr, lambda one: int(one.value)),
+            (ir.FloatAttr, lambda one: float(one.value)),
+            (ir.StringAttr, lambda one: one.value),
+            (ir.FlatSymbolRefAttr, lambda one: one.value),
+            (ir.DenseBoolArrayAttr, lambda one: [bool(item) for item in one]),
+            (ir.DenseI32ArrayAttr, lambda one: [int(item) for item in one]),
+            (ir.DenseI64ArrayAttr, lambda one: [int(item) for item in one]),
+            (ir.ArrayAttr, lambda one: [self._attribute(item) for item in one]),
+            (ir.DictAttr, lambda one: {item.name: self._attribute(item.attr) for item in one}),
+            (ir.UnitAttr, lambda one: True),
+        ]
 
     def module(self, module: Any) -> tuple[dict[str, Any], list[Any]]:
         operation = module.operation
@@ -340,23 +353,6 @@ class _Writer:
             return np.array(attribute).tolist()
         found = _ENUM.fullmatch(str(attribute))
         return found[1] if found else str(attribute)
-
-    @property
-    def _readers(self) -> list[tuple[Any, Callable[[Any], Any]]]:
-        ir = self._ir
-        return [
-            (ir.BoolAttr, lambda one: bool(one.value)),
-            (ir.IntegerAttr, lambda one: int(one.value)),
-            (ir.FloatAttr, lambda one: float(one.value)),
-            (ir.StringAttr, lambda one: one.value),
-            (ir.FlatSymbolRefAttr, lambda one: one.value),
-            (ir.DenseBoolArrayAttr, lambda one: [bool(item) for item in one]),
-            (ir.DenseI32ArrayAttr, lambda one: [int(item) for item in one]),
-            (ir.DenseI64ArrayAttr, lambda one: [int(item) for item in one]),
-            (ir.ArrayAttr, lambda one: [self._attribute(item) for item in one]),
-            (ir.DictAttr, lambda one: {item.name: self._attribute(item.attr) for item in one}),
-            (ir.UnitAttr, lambda one: True),
-        ]
 
     # constants ---------------------------------------------------------------------------------------
 
