@@ -34,7 +34,7 @@ def while_loop(reader: Reader, scope: Scope, one: Operation) -> list[Value | Non
         inner.append(region)
     condition, body = inner
     for index, (value, out) in enumerate(zip(body.graph.inputs, body.graph.outputs, strict=False)):
-        if value.type is not None and out.type is not None and _differ(value.tensor, out.tensor):
+        if value.type is not None and out.type is not None and value.type != out.type:
             raise Unsupported(one.name, f"value {index} of its state is {value.type}, then {out.type}")
     _carriers(reader, scope, inner)
     more = list(dict.fromkeys([*condition.captured, *body.captured]))
@@ -70,7 +70,7 @@ def branches(reader: Reader, scope: Scope, one: Operation) -> list[Value | None]
     node.regions = {region.graph.name: region.graph for region in inner}
     for types in outputs[1:]:
         for value, type in zip(node.outputs, types, strict=True):
-            if isinstance(type, TensorType) and _differ(value.tensor, type):
+            if isinstance(type, TensorType) and value.type != type:
                 raise Unsupported(one.name, f"its branches give {value.type} and {type}")
     return list(node.outputs)
 
@@ -111,7 +111,3 @@ def _given(reader: Reader, scope: Scope, value: Value) -> int:
     reader.given -= 1
     scope.values[reader.given] = value
     return reader.given
-
-
-def _differ(a: TensorType, b: TensorType) -> bool:
-    return a.dtype is not b.dtype or a.shape != b.shape

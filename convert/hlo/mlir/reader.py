@@ -26,7 +26,6 @@ from ....passes.types import Dim, DType, TensorType, Type
 from ....runtime.oracles.hlo_names import unescape
 from ....runtime.oracles.mlir_module import main_of, names_of
 from ..dialect import DOMAIN, META, Form
-from ..infer import infer_node
 from ..text.tree import Raw
 from . import integers, operations
 from .control_flow import branches, while_loop
@@ -212,7 +211,7 @@ class Reader:
             return
         if one.name == "stablehlo.get_dimension_size" and self._dimension_size(scope, one):
             return
-        if one.name in ("stablehlo.custom_call",) and one.attributes.get("call_target_name") == _ASSERTED:
+        if one.name == "stablehlo.custom_call" and one.attributes.get("call_target_name") == _ASSERTED:
             self._assertion(scope, one)
             return
         if one.name in ("func.call", "stablehlo.composite"):
@@ -346,10 +345,7 @@ class Reader:
         """Give the results of a node the sizes that follow from its operands'."""
         if all(None not in (value.tensor.shape or ()) for value in node.outputs if value.type is not None):
             return
-        found = shapes(node)
-        if found is None:
-            found = [type.shape if isinstance(type, TensorType) else None for type in infer_node(node)]
-        for value, shape in zip(node.outputs, found, strict=True):
+        for value, shape in zip(node.outputs, shapes(node), strict=True):
             if value.type is None or shape is None or value.tensor.shape is None:
                 continue
             dims = [new if old is None else old for old, new in zip(value.tensor.shape, shape, strict=True)]

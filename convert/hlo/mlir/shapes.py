@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.sizes import Size, computed, dim_of, dims_of, is_at_most, size_of
-from ....passes.types import Dim, Shape
-from ..infer_elementwise import ELEMENTWISE
+from ....passes.types import Dim, Shape, TensorType
+from ..dimension_numbers import GatherNumbers
+from ..infer import infer_node
 from ..text.tree import WindowDim
 
 
@@ -70,35 +71,12 @@ def _convolved(node: Node) -> list[Shape]:
     return [tuple(found[label] for label in labels.out)]
 
 
-def _dotted(node: Node) -> list[Shape]:
-    get = node.attributes.get
-    lhs, rhs = _operand(node), _operand(node, 1)
-    batch = get("lhs_batch_dims", ())
-    gone = {*batch, *get("lhs_contracting_dims", ())}, {*get("rhs_batch_dims", ()), *get("rhs_contracting_dims", ())}
-    rest = [
-        dim for shape, left in zip((lhs, rhs), gone, strict=True) for axis, dim in enumerate(shape) if axis not in left
-    ]
-    return [(*(lhs[axis] for axis in batch), *rest)]
-
-
 def _gathered(node: Node) -> list[Shape]:
-    get = node.attributes.get
     sizes, indices = node.attributes["slice_sizes"], _operand(node, 1)
-    dropped = {*get("collapsed_slice_dims", ()), *get("operand_batching_dims", ())}
-    window = iter(size for axis, size in enumerate(sizes) if axis not in dropped)
-    batch = iter(dim for axis, dim in enumerate(indices) if axis != get("index_vector_dim"))
-    offsets = get("offset_dims", ())
-    rank = node.output.rank or 0
-    return [tuple(next(window) if axis in offsets else next(batch) for axis in range(rank))]
-
-
-def _same(node: Node) -> list[Shape]:
-    return [_operand(node, index) for index in range(len(node.outputs))]
-
-
-def _reduced(node: Node) -> list[Shape]:
-    gone = node.attributes["dimensions"]
-    return [tuple(dim for axis, dim in enumerate(_operand(node)) if axis not in gone)] * len(node.outputs)
+    numbers = GatherNumbers.of(node, len(sizes))
+    batch = [dim for axis, dim in enumerate(indices) if axis != numbers.vector]
+    labels = numbers.result_labels(node.output.rank or 0)
+    return [tuple(sizes[at] if kind == "window" else batch[at] for kind, at in labels)]
 
 
 def _top_k(node: Node) -> list[Shape]:
@@ -119,27 +97,19 @@ _SHAPES: Mapping[str, Callable[[Node], list[Shape]]] = {
     "bitcast-convert": _bitcast,
     "concatenate": _concatenated,
     "convolution": _convolved,
-    "dot": _dotted,
     "dynamic-slice": lambda node: [tuple(node.attributes["dynamic_slice_sizes"])],
-    "dynamic-update-slice": _same,
     "fft": lambda node: [(*_operand(node)[:-1], None)],
     "gather": _gathered,
-    "map": lambda node: [_operand(node)],
     "pad": lambda node: [padded(node)],
-    "reduce": _reduced,
     "reduce-window": _reduce_window,
-    "reverse": _same,
-    "scatter": _same,
-    "select-and-scatter": _same,
-    "sort": _same,
     "topk": _top_k,
-    "transpose": lambda node: [tuple(_operand(node)[axis] for axis in node.attributes["dimensions"])],
 }
 
 
-def shapes(node: Node) -> list[Shape] | None:
-    """The shapes of a node's results by its operands'; None where this module doesn't know."""
+def shapes(node: Node) -> list[Shape | None]:
+    """The shapes of a node's results by its operands', as HLO's inference has them: it computes with sizes that are
+    numbers, so that what computes with sizes has a row here."""
     found = _SHAPES.get(node.op_type)
     if found is not None:
-        return found(node)
-    return [_operand(node)] if node.op_type in ELEMENTWISE else None
+        return [*found(node)]
+    return [type.shape if isinstance(type, TensorType) else None for type in infer_node(node)]
