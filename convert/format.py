@@ -224,6 +224,7 @@ def _at_opset(graph: Graph, opset: int | None) -> Graph:
     return graph if opset in (None, graph.opsets.get("")) else _Lazy(".onnx.opset", "change_opset")(graph, opset or 0)
 
 
+_NO_VERSIONS = "HLO takes no --opset: it has no versions"
 _HLO = Format(
     name="hlo",
     suffixes=(".hlo", ".hlo.txt"),
@@ -231,12 +232,12 @@ _HLO = Format(
     read=_Lazy(".hlo.read", "read"),
     write=_Lazy(".hlo.write", "write"),
     raise_graph=_Lazy(".hlo.raising", "raise_graph"),
-    lower_graph=_without_opset(_Lazy(".hlo.lowering", "lower_graph"), "HLO takes no --opset: it has no versions"),
+    lower_graph=_without_opset(_Lazy(".hlo.lowering", "lower_graph"), _NO_VERSIONS),
     runtime="xla",
     about="XLA's HLO as text; while and conditional",
     check=_reader("xla", "XLA"),
     suffix_of=_Lazy(".hlo.objects", "suffix_of_hlo"),
-    direct={"hlo": _Lazy(".hlo.closing", "closed")},
+    direct={"hlo": _without_opset(_Lazy(".hlo.closing", "closed"), _NO_VERSIONS)},
     to_object=_Lazy(".hlo.objects", "to_object"),
     objects=(ObjectType("jax.stages", "Compiled", _Lazy(".hlo.objects", "store_compiled")),),
 )

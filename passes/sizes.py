@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import cast
 
 from .errors import InvalidModel, Unsupported
-from .match.polynomials import Polynomial, as_atom, quotient, variable
+from .match.polynomials import Polynomial, mapped, quotient, variable
 from .match.polynomials import Size as Size
 from .types import Dim
 
@@ -160,12 +160,17 @@ class OpenSize(str):
     __float__ = __index__
 
 
+def is_less(left: Size, right: Size) -> bool | None:
+    """Whether one size is below another; None where that is only known when the model runs."""
+    return True if is_at_most(left + 1, right) else False if is_at_most(right, left) else None
+
+
 def _below(left: Size, right: Size) -> bool:
-    if is_at_most(left + 1, right):
-        return True
-    if is_at_most(right, left):
-        return False
-    raise Unsupported("size", f"whether {text_of(left)} is below {text_of(right)} is only known when the model runs")
+    found = is_less(left, right)
+    if found is None:
+        told = f"whether {text_of(left)} is below {text_of(right)}"
+        raise Unsupported("size", f"{told} is only known when the model runs")
+    return found
 
 
 def _size(dim: int | str) -> Size:
@@ -175,11 +180,8 @@ def _size(dim: int | str) -> Size:
 
 
 def is_below(left: int | str, right: int | str) -> bool | None:
-    """Whether one size is below another; None where that is only known when the model runs."""
-    try:
-        return _below(_size(left), _size(right))
-    except Unsupported:
-        return None
+    """As `is_less`, of dimensions."""
+    return is_less(_size(left), _size(right))
 
 
 def largest(left: int | str, right: int | str) -> int:
@@ -190,11 +192,6 @@ def largest(left: int | str, right: int | str) -> int:
 def open_size(size: Size) -> int:
     """A size as a dimension that can be computed with: an `OpenSize` where it is open."""
     return size if isinstance(size, int) else cast("int", OpenSize(text_of(size)))
-
-
-def dim_of(size: Size) -> Dim:
-    """A size as a dimension of a type."""
-    return open_size(size)
 
 
 def dims_of(shape: Sequence[Dim] | None) -> tuple[int, ...] | None:
@@ -364,42 +361,15 @@ def symbols(size: Size) -> set[str]:
     return found
 
 
-def evaluated(size: Size, known: Callable[[str], int]) -> int:
-    """The number that a size is where its symbols are numbers."""
-    if isinstance(size, int):
-        return size
-    total = 0
-    for monomial, factor in size.monomials:
-        for atom in monomial:
-            if isinstance(atom, Symbol):
-                factor *= known(atom.name)
-            else:
-                factor *= _FUNCTIONS[atom.function](evaluated(atom.left, known), evaluated(atom.right, known))
-        total += factor
-    return total
-
-
 def settled(dim: int | str, known: Mapping[str, int]) -> int:
     """A dimension where some symbols are numbers."""
     return open_size(_settled(_size(dim), known))
 
 
 def _settled(size: Size, known: Mapping[str, int]) -> Size:
-    if isinstance(size, int):
-        return size
-    total: Size = 0
-    for monomial, factor in size.monomials:
-        product: Size = factor
-        for atom in monomial:
-            if isinstance(atom, Symbol):
-                product = product * known.get(atom.name, variable(atom))
-            else:
-                product = product * computed(atom.function, _settled(atom.left, known), _settled(atom.right, known))
-        total = total + product
-    return total
+    def by(atom: Symbol | Computed) -> Size:
+        if isinstance(atom, Symbol):
+            return known.get(atom.name, variable(atom))
+        return computed(atom.function, _settled(atom.left, known), _settled(atom.right, known))
 
-
-def is_symbol(size: Size) -> str | None:
-    """The name of the symbol that a size is, None where it is anything else."""
-    atom = as_atom(size)
-    return atom.name if isinstance(atom, Symbol) else None
+    return mapped(size, by)

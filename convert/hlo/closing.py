@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from ...passes.errors import InvalidModel
 from ...passes.graph import Graph
 from ...passes.types import TensorType
 from .dialect import DOMAIN
 from .lowering import lower_graph
 from .raising import raise_graph
 
-NO_OPSET = "HLO takes no --opset: it has no versions"
 
-
-def closed(graph: Graph, opset: int | None) -> Graph:
+def closed(graph: Graph, *, given: bool = False) -> Graph:
     """A graph of dialect "hlo" as HLO can be written: by way of the hub where sizes are open, or were.
 
     Raises:
-        InvalidModel: an opset is asked for.
         Unsupported: a size is open.
     """
-    if opset is not None:
-        raise InvalidModel(NO_OPSET)
     return lower_graph(raise_graph(graph), given=True) if _has_sizes(graph) else graph
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from ...passes.errors import InvalidModel
 from ...passes.garbage import bulk
 from ...passes.graph import Graph, Node, Value
+from ...passes.names import Names
 from ...passes.node import ORIGIN
 from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType, Type
@@ -82,7 +83,7 @@ class _Reader:
     module: Module
     computations: dict[str, Computation] = field(default_factory=dict)
     functions: dict[tuple[str, str, str], Any] = field(default_factory=dict)
-    names: dict[str, int] = field(default_factory=dict)
+    names: Names = field(default_factory=Names)
     open: list[str] = field(default_factory=list)  # computations being read, from the outside in
     nodes: int = 0
     most: int = 0
@@ -127,17 +128,7 @@ class _Reader:
 
     def fresh(self, name: str) -> str:
         """`name`, or another like it where it is taken: HLO's names are unique in a computation only."""
-        count = self.names.get(name)
-        if count is None:
-            self.names[name] = 0
-            return name
-        while True:
-            count += 1
-            found = f"{name}_{count}"
-            if found not in self.names:
-                self.names[name] = count
-                self.names[found] = 0
-                return found
+        return self.names.fresh(name)
 
 
 @dataclass(slots=True)

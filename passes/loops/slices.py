@@ -22,11 +22,10 @@ from dataclasses import dataclass
 
 from ..graph import Value
 from ..loop import Captured, Carried, Sliced, Stacked
-from ..sizes import OpenSize, dims_of, is_at_most, size_of
+from ..sizes import dims_of, is_at_most, size_of
 from ..types import TensorType
 from .affine import Line
 from .draft import DraftSlot, LoopDraft
-from .ranges import hull, within
 from .vocabulary import Access
 
 
@@ -88,8 +87,6 @@ def _part(draft: LoopDraft, access: Access) -> _Part | None:
     if line is None or not isinstance(size, int) or not size or abs(line.scale) != size:
         return None
     part = _Part(axis, line, size)
-    if not any(isinstance(one, OpenSize) for one in (trips, shape[axis], line.offset)):
-        return part if within(draft.lines.range(line), (0, hull(shape[axis] - size)[0])) else None
     low, high = (size_of(end) for end in draft.lines.ends(line))
     last = size_of(shape[axis] - size)
     if low is None or high is None or last is None or not (is_at_most(0, low) and is_at_most(high, last)):

@@ -136,13 +136,18 @@ def quotient(size: Size, divisor: Size) -> Size | None:
 
 def substituted(size: Size, atom: Any, by: Size) -> Size:
     """The polynomial with another one in the place of an atom."""
+    return mapped(size, lambda one: by if one is atom else variable(one))
+
+
+def mapped(size: Size, by: Callable[[Any], Size]) -> Size:
+    """The polynomial with another one in the place of each atom."""
     if isinstance(size, int):
         return size
     total: Size = 0
     for monomial, factor in size.monomials:
         product: Size = factor
-        for one in monomial:
-            product = product * (by if one is atom else variable(one))
+        for atom in monomial:
+            product = product * by(atom)
         total = total + product
     return total
 

@@ -42,7 +42,7 @@ def while_loop(reader: Reader, scope: Scope, one: Operation) -> list[Value | Non
         state.append(reader.value(scope, number))
         for region in inner:
             if number not in region.captured:
-                twin = region.graph.add_input(reader.fresh("argument"), present(state[-1]).type)
+                twin = region.graph.add_input(reader.names.fresh("argument"), present(state[-1]).type)
                 region.captured[number] = twin
     for region in inner:
         inputs = region.graph.inputs[: len(state) - len(more)]
@@ -84,7 +84,7 @@ def _carriers(reader: Reader, scope: Scope, regions: Sequence[Scope]) -> None:
             value = _carrier(reader, scope, symbol)
             number = _given(reader, scope, value)
             if number not in region.captured:
-                twin = region.captured[number] = region.graph.add_input(reader.fresh(value.name), value.type)
+                twin = region.captured[number] = region.graph.add_input(reader.names.fresh(value.name), value.type)
                 twin.meta = {CARRIER: True}
 
 
@@ -97,7 +97,7 @@ def _carrier(reader: Reader, scope: Scope, symbol: str) -> Value:
         raise Unsupported(scope.graph.name, f"no input has the size {symbol}")
     outer = _carrier(reader, scope.outer, symbol)
     number = _given(reader, scope.outer, outer)
-    value = scope.captured[number] = scope.graph.add_input(reader.fresh(outer.name), outer.type)
+    value = scope.captured[number] = scope.graph.add_input(reader.names.fresh(outer.name), outer.type)
     value.meta = {CARRIER: True}
     scope.values[number] = value
     return value

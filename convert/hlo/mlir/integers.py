@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.sizes import Size, at_least, computed, is_at_most
+from ....passes.sizes import Size, at_least, computed, is_at_most, is_less
 
 Known = np.ndarray[Any, Any]
 """The elements of a small tensor of integers or bools, each an int, a Polynomial, or None where it isn't known."""
@@ -31,18 +31,22 @@ def unknown(shape: Sequence[int]) -> Known:
     return np.full(tuple(shape), None, object)
 
 
-def _each(function: Callable[..., Any]) -> Callable[..., Known]:
-    """The function of each element; None where it gives NotImplemented or an operand isn't known."""
+def _elements(function: Callable[..., Any]) -> Callable[..., Known]:
+    """The function of each element, None where an operand isn't known."""
 
     def applied(*operands: Known) -> Known:
         whole = np.broadcast_arrays(*operands)
         found = np.empty(whole[0].shape, object)
         for index in np.ndindex(found.shape):
-            items = [one[index] for one in whole]
-            found[index] = None if any(item is None for item in items) else function(*items)
+            found[index] = function(*(one[index] for one in whole))
         return found
 
     return applied
+
+
+def _each(function: Callable[..., Any]) -> Callable[..., Known]:
+    """The function of each element whose operands are all known."""
+    return _elements(lambda *items: None if any(item is None for item in items) else function(*items))
 
 
 def _sign(x: Size) -> int | None:
@@ -59,54 +63,40 @@ def _divided(function: str) -> Callable[[Size, Size], Size | None]:
         if isinstance(x, int) and isinstance(y, int) and y:
             whole = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
             return whole if function == "floordiv" else x - whole * y
-        if (at_least(x) or -1) >= 0 or at_least(x) == 0:
-            return computed(function, x, y) if (at_least(y) or 0) > 0 else None
-        return None
+        return computed(function, x, y) if is_at_most(0, x) and is_at_most(1, y) else None
 
     return divided
 
 
-def _compared(direction: str) -> Callable[[Size, Size], bool | None]:
-    def less(x: Size, y: Size) -> bool | None:
-        return True if is_at_most(x + 1, y) else False if is_at_most(y, x) else None
-
-    def equal(x: Size, y: Size) -> bool | None:
-        if x == y:
-            return True
-        return False if is_at_most(x + 1, y) or is_at_most(y + 1, x) else None
-
-    def opposite(found: bool | None) -> bool | None:
-        return None if found is None else not found
-
-    return {
-        "EQ": equal,
-        "NE": lambda x, y: opposite(equal(x, y)),
-        "LT": less,
-        "GE": lambda x, y: opposite(less(x, y)),
-        "GT": lambda x, y: less(y, x),
-        "LE": lambda x, y: opposite(less(y, x)),
-    }[direction]
+def _equal(x: Size, y: Size) -> bool | None:
+    return True if x == y else False if is_less(x, y) or is_less(y, x) else None
 
 
-def _selected(condition: Known, x: Known, y: Known) -> Known:
-    whole = np.broadcast_arrays(condition, x, y)
-    found = np.empty(whole[1].shape, object)
-    for index in np.ndindex(found.shape):
-        chosen, one, other = (part[index] for part in whole)
-        found[index] = one if chosen is True or one == other else other if chosen is False else None
-    return found
+def _opposite(found: bool | None) -> bool | None:
+    return None if found is None else not found
 
 
-def _and(x: Known, y: Known) -> Known:
-    whole = np.broadcast_arrays(x, y)
-    found = np.empty(whole[0].shape, object)
-    for index in np.ndindex(found.shape):
-        one, other = (part[index] for part in whole)
-        if one is False or other is False:
-            found[index] = False
-        else:
-            found[index] = True if one is True and other is True else None
-    return found
+_DIRECTIONS: Mapping[str, Callable[[Size, Size], bool | None]] = {
+    "EQ": _equal,
+    "NE": lambda x, y: _opposite(_equal(x, y)),
+    "LT": is_less,
+    "GE": lambda x, y: _opposite(is_less(x, y)),
+    "GT": lambda x, y: is_less(y, x),
+    "LE": lambda x, y: _opposite(is_less(y, x)),
+}
+
+
+def _choice(which: bool | None, one: Any, other: Any) -> Any:
+    return one if which is True or one == other else other if which is False else None
+
+
+def _both(one: bool | None, other: bool | None) -> bool | None:
+    if one is False or other is False:
+        return False
+    return True if one is True and other is True else None
+
+
+_selected, _and = _elements(_choice), _elements(_both)
 
 
 def _or(x: Known, y: Known) -> Known:
@@ -170,6 +160,6 @@ def follow(name: str, attributes: Mapping[str, Any], operands: Sequence[Known], 
         lined = [size if index == axis else 1 for index, size in enumerate(shape)]
         return np.broadcast_to(known(list(range(shape[axis])), lined), tuple(shape)).copy()
     if name == "compare":
-        return _each(_compared(attributes["comparison_direction"]))(*operands)
+        return _each(_DIRECTIONS[attributes["comparison_direction"]])(*operands)
     compute = _COMPUTED.get(name)
     return None if compute is None else compute(*operands)

@@ -19,8 +19,9 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.garbage import bulk
 from ....passes.graph import NOTES, Graph, Node, Value
+from ....passes.names import Names
 from ....passes.node import ORIGIN
-from ....passes.sizes import OpenSize, Size, computed, dim_of, is_at_most, size_of
+from ....passes.sizes import OpenSize, Size, computed, is_at_most, open_size, size_of
 from ....passes.tensor import TensorData
 from ....passes.types import Dim, DType, TensorType, Type
 from ....runtime.oracles.hlo_names import unescape
@@ -60,7 +61,7 @@ class Reader:
     constants: memoryview
     functions: dict[tuple[str, str, str], Graph] = field(default_factory=dict)
     known: dict[Value, Known] = field(default_factory=dict)
-    names: dict[str, int] = field(default_factory=dict)
+    names: Names = field(default_factory=Names)
     open: list[str] = field(default_factory=list)  # functions being read
     notes: dict[str, None] = field(default_factory=dict)
     floored: dict[str, bool] = field(default_factory=dict)
@@ -75,7 +76,8 @@ class Reader:
         named = self._named_sizes(main)
         block = main["block"]
         inputs, outputs = names_of(self.description)
-        self.names = dict.fromkeys((*inputs, *outputs), 0)
+        for name in (*inputs, *outputs):
+            self.names.claim(name, root=True)
         for place, ((number, type), input_name) in enumerate(zip(block["arguments"], inputs, strict=True)):
             found = type_of(type)
             if found is None:
@@ -162,13 +164,13 @@ class Reader:
         if outer is None:
             return None
         if outer.data is not None:
-            value = scope.graph.add_constant(outer.data, self.fresh(outer.name))
+            value = scope.graph.add_constant(outer.data, self.names.fresh(outer.name))
         elif outer.producer is not None and outer.producer.op == (DOMAIN, "size"):
             return self._size(scope, str(outer.producer.attributes["size"]), outer.tensor.dtype)
         elif not scope.captures:
             raise Unsupported(scope.graph.name, f"it uses {outer.name!r}, which is computed outside of it")
         else:
-            value = scope.graph.add_input(self.fresh(outer.name), outer.type)
+            value = scope.graph.add_input(self.names.fresh(outer.name), outer.type)
             scope.captured[number] = value
         if outer in self.known:
             self.known[value] = self.known[outer]
@@ -181,7 +183,7 @@ class Reader:
         item: Any = None if found is None else found[()]
         if item is None or isinstance(item, int) or (value.producer and value.producer.op == (DOMAIN, "size")):
             return value
-        return self._size(scope, str(dim_of(item)), value.tensor.dtype)
+        return self._size(scope, str(open_size(item)), value.tensor.dtype)
 
     def _size(self, scope: Scope, text: str, dtype: DType | None) -> Value:
         key = f"{text} {dtype}"
@@ -190,18 +192,6 @@ class Reader:
             scope.sizes[key] = node.output
             self.known[node.output] = integers.known(size_of(text), ())
         return scope.sizes[key]
-
-    def fresh(self, name: str) -> str:
-        count = self.names.get(name)
-        if count is None:
-            self.names[name] = 0
-            return name
-        while True:
-            count += 1
-            found = f"{name}_{count}"
-            if found not in self.names:
-                self.names[name], self.names[found] = count, 0
-                return found
 
     # operations --------------------------------------------------------------------------------------
 
@@ -235,7 +225,7 @@ class Reader:
         start, length, *splat = one.attributes["value"]
         shape: tuple[int, ...] = () if splat else found.static_shape
         data = data_of(self.constants[start : start + length], found.dtype, shape)
-        value = scope.graph.add_constant(data, self.fresh("constant"))
+        value = scope.graph.add_constant(data, self.names.fresh("constant"))
         if splat and found.static_shape:
             value = self.node(scope, "broadcast", [value], [found], {"dimensions": ()}).output
         scope.values[number] = value
@@ -256,8 +246,9 @@ class Reader:
             return False
         ((number, _),) = one.results
         if isinstance(size, int):
-            scope.values[number] = scope.graph.add_constant(TensorData.of(np.array(size, np.int32)), self.fresh("size"))
-            self.known[present(scope.values[number])] = integers.known(size, ())
+            data = TensorData.of(np.array(size, np.int32))
+            value = scope.values[number] = scope.graph.add_constant(data, self.names.fresh("size"))
+            self.known[value] = integers.known(size, ())
         else:
             scope.values[number] = self._size(scope, str(dim), DType.INT32)
         return True
@@ -283,13 +274,13 @@ class Reader:
         self.count += 1
         if self.count > _MOST_NODES:
             raise InvalidModel(f"written out, the module has more than {_MOST_NODES} operations")
-        node = Node(DOMAIN, opcode, 0, self.fresh(opcode))
+        node = Node(DOMAIN, opcode, 0, self.names.fresh(opcode))
         node.inputs, node.attributes = list(inputs), dict(attributes or {})
         if location:
             node.meta = {ORIGIN: unescape(location)}
         many = len(types) > 1
         node.outputs = [
-            Value(self.fresh(f"{node.name}.{index}") if many else node.name, type, node, index)
+            Value(self.names.fresh(f"{node.name}.{index}") if many else node.name, type, node, index)
             for index, type in enumerate(types)
         ]
         scope.nodes.append(node)
@@ -339,7 +330,8 @@ class Reader:
     def arguments(self, scope: Scope, block: Mapping[str, Any], types: Sequence[Type | None] | None) -> None:
         for place, (number, type) in enumerate(block["arguments"]):
             found = type_of(type) if types is None else types[place]
-            scope.values[number] = scope.graph.add_input(self.fresh("argument" if types is None else "state"), found)
+            name = self.names.fresh("argument" if types is None else "state")
+            scope.values[number] = scope.graph.add_input(name, found)
 
     def _complete(self, node: Node) -> None:
         """Give the results of a node the sizes that follow from its operands'."""
@@ -390,7 +382,7 @@ class Reader:
         operands = [self.value(scope, number) for number in one.operands]
         divided = self._divided(name, function["block"], operands)
         if divided is not None:
-            return [self._size(scope, str(dim_of(divided)), present(operands[-1]).tensor.dtype)]
+            return [self._size(scope, str(open_size(divided)), present(operands[-1]).tensor.dtype)]
         self.open.append(name)
         try:
             if self.dynamic or None in operands:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.sizes import Size, computed, dim_of, dims_of, is_at_most, size_of
+from ....passes.sizes import Size, computed, dims_of, is_at_most, open_size, size_of
 from ....passes.types import Dim, Shape, TensorType
 from ..dimension_numbers import GatherNumbers
 from ..infer import infer_node
@@ -25,7 +25,7 @@ def _sum(dims: Sequence[Dim]) -> Dim:
         if size is None:
             return None
         total = total + size
-    return dim_of(total)
+    return open_size(total)
 
 
 def _concatenated(node: Node) -> list[Shape]:
@@ -44,8 +44,8 @@ def padded(node: Node) -> Shape:
         gaps = (size - 1) * interior if interior else 0
         total = size + low + high + gaps
         if not is_at_most(0, total):
-            raise Unsupported(node, f"the size of its result, {dim_of(total)}, may be negative")
-        dims.append(dim_of(total))
+            raise Unsupported(node, f"the size of its result, {open_size(total)}, may be negative")
+        dims.append(open_size(total))
     return tuple(dims)
 
 
@@ -65,7 +65,7 @@ def _convolved(node: Node) -> list[Shape]:
     found: dict[str, Dim] = {"f": rhs[labels.rhs.index("o")]}
     batches = size_of(lhs[labels.lhs.index("b")])
     groups = node.attributes.get("batch_group_count", 1)
-    found["b"] = None if batches is None else dim_of(computed("floordiv", batches, groups))
+    found["b"] = None if batches is None else open_size(computed("floordiv", batches, groups))
     for place, window in enumerate(node.attributes["window"]):
         found[str(place)] = _windowed(lhs[labels.lhs.index(str(place))], window)
     return [tuple(found[label] for label in labels.out)]

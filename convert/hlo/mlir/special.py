@@ -14,7 +14,7 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Value
-from ....passes.sizes import Size, at_least, computed, dim_of, dims_of, size_of
+from ....passes.sizes import Size, at_least, computed, dims_of, open_size, size_of
 from ....passes.types import Dim, DType, Shape, TensorType
 from ..dialect import DOMAIN, META, Origin
 from ..text.tree import Raw, WindowDim
@@ -67,8 +67,8 @@ def _items(reader: Reader, value: Value) -> list[Size | None]:
 
 def _dims(reader: Reader, one: Operation, value: Value, stated: Shape) -> list[Dim]:
     """The sizes that an operand lists; those that the type states come first."""
-    found = [
-        dim if isinstance(dim, int) else None if size is None else dim_of(size)
+    found: list[Dim] = [
+        dim if isinstance(dim, int) else None if size is None else open_size(size)
         for dim, size in zip(stated, _items(reader, value), strict=True)
     ]
     if None in found:
@@ -150,7 +150,7 @@ def _real_dynamic_slice(reader: Reader, scope: Scope, one: Operation, operands: 
         raise Unsupported(one.name, "its strides aren't known")
     rows = [row for row in zip(starts, limits, strides, strict=True) if _known(row)]
     if len(rows) == len(shape):
-        columns = [[dim_of(row[place]) for row in rows] for place in range(3)]
+        columns = [[open_size(row[place]) for row in rows] for place in range(3)]
         attributes = operations.slice_dims(columns[0], columns[1], columns[2])
         sizes = [computed("floordiv", end - start + (stride - 1), stride) for start, end, stride in rows]
         type = TensorType(result.dtype, tuple(_checked(one, size) for size in sizes))
@@ -171,8 +171,8 @@ def _known(row: Sequence[Size | None]) -> TypeGuard[tuple[Size, Size, Size]]:
 def _checked(one: Operation, size: Size) -> Dim:
     low = at_least(size)
     if low is None or low < 0:
-        raise Unsupported(one.name, f"its result's size {dim_of(size)} may be negative")
-    return dim_of(size)
+        raise Unsupported(one.name, f"its result's size {open_size(size)} may be negative")
+    return open_size(size)
 
 
 def _moving(reader: Reader, one: Operation, starts: Value, limits: Value, stated: Shape) -> list[Dim]:
@@ -237,7 +237,7 @@ def _dynamic_pad(reader: Reader, scope: Scope, one: Operation, operands: Operand
     parts = [_items(reader, _one(operands, index)) for index in (2, 3, 4)]
     if any(item is None for part in parts for item in part):
         raise Unsupported(one.name, "how much it pads isn't a function of the inputs' sizes")
-    low, high, interior = ([None if item is None else dim_of(item) for item in part] for part in parts)
+    low, high, interior = ([None if item is None else open_size(item) for item in part] for part in parts)
     attributes = operations.pad_dims(low, high, interior)
     node = reader.node(scope, "pad", operands[:2], [result], attributes, one.location)
     node.output.type = TensorType(result.dtype, padded(node))
@@ -255,7 +255,7 @@ def _dynamic_conv(reader: Reader, scope: Scope, one: Operation, operands: Operan
     padding = reader.known.get(_one(operands, 2))
     if padding is None or any(item is None for item in padding.reshape(-1)):
         raise Unsupported(one.name, "its padding isn't a function of the inputs' sizes")
-    pads = [[dim_of(item) for item in row] for row in padding.reshape(-1, 2)]
+    pads = [[open_size(item) for item in row] for row in padding.reshape(-1, 2)]
     tensors = [_one(operands, index).tensor for index in range(2)]
     attributes = operations.convolution({**one.attributes, "padding": pads}, tensors)
     return reader.made(scope, one, "convolution", operands[:2], types, attributes)
@@ -306,7 +306,7 @@ def _dynamic_reduce_window(
         raise Unsupported(one.name, "its window isn't a function of the inputs' sizes")
     sizes, strides, base, dilations, padding = (found for found in lists if found is not None)
     windows = tuple(
-        WindowDim(*map(dim_of, (size, stride, low, high, left, right)))  # type: ignore[arg-type]
+        WindowDim(*map(open_size, (size, stride, low, high, left, right)))  # type: ignore[arg-type]
         for size, stride, left, right, (low, high) in zip(
             sizes, strides, base, dilations, padding.reshape(-1, 2), strict=True
         )
@@ -325,7 +325,7 @@ def _dynamic_top_k(reader: Reader, scope: Scope, one: Operation, operands: Opera
     k = None if known is None else known.reshape(-1)[0]
     if k is None:
         raise Unsupported(one.name, "k isn't a function of the inputs' sizes")
-    attributes = {"k": dim_of(k), "largest": True}
+    attributes = {"k": open_size(k), "largest": True}
     return reader.made(scope, one, "topk", operands[:1], types, attributes)
 
 

@@ -13,7 +13,7 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import dtype_of
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.sizes import Computed, Size, Symbol, at_least, size_of
+from ....passes.sizes import Computed, Size, Symbol, is_at_most, size_of
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 
@@ -83,7 +83,7 @@ def _atom(op: Builder, atom: Symbol | Computed) -> Value:
     memory: Memory = op.rewriter.context
     if isinstance(atom, Computed):
         left, right = _value(op, atom.left), _value(op, atom.right)
-        if atom.function == "floordiv" and (at_least(atom.left) or -1) < 0 and at_least(atom.left) != 0:
+        if atom.function == "floordiv" and not is_at_most(0, atom.left):
             left = op.Sub(left, op.Mod(left, right, _types=_ONE), _types=_ONE)  # Div rounds toward zero
         return op.call(_OPERATORS[atom.function], left, right, _types=_ONE)
     key = op.graph, size_of(atom.name) or 0
