@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
@@ -16,6 +17,9 @@ from .protos import dtype_of
 from .schemas import HUB_OPSETS
 from .tensor import TensorData
 from .types import DType
+
+Attributes = tuple[tuple[str, Any], ...]
+"""Names and values of attributes, sorted by name."""
 
 
 @cache
@@ -119,6 +123,33 @@ class NodeAttributes:
         if found is None:
             raise InvalidModel(f"{self.node}: attribute {name!r} names no element type")
         return found
+
+
+def attributes_of(node: Node) -> Attributes:
+    """A node's attributes with the defaults of its schema, sorted, in hashable form."""
+    known = NodeAttributes(node)
+    names = {*node.attributes, *known.names}
+    return tuple((name, _hashable(known.get(name))) for name in sorted(names) if known.get(name) is not None)
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if isinstance(value, list | tuple):
+        return tuple(_hashable(one) for one in value)
+    if isinstance(value, TensorData):
+        return (
+            value.dtype,
+            value.shape,
+            value.numpy().tobytes() if value.dtype is not DType.STRING else str(value.numpy()),
+        )
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value == 0 and math.copysign(1, value) < 0:
+        return ("-0.0",)  # which is equal to 0.0 otherwise
+    if isinstance(value, np.ndarray):
+        return (str(value.dtype), value.shape, value.tobytes())
+    return value
 
 
 def text(value: Any) -> str:

@@ -246,6 +246,9 @@ class Graph:
     def __len__(self) -> int:
         return len(self._net) + len(self._new)
 
+    def __contains__(self, node: Node) -> bool:
+        return node in self._nx
+
     def uses(self, value: Value) -> list[tuple[Node, int]]:
         """(node, input index) of each use of `value` inside this graph."""
         net = self._nx

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..attributes import attributes_of
 from ..graph import Graph, Node, Value
 from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, is_loop
 from .matching import Matching
-from .reading import attributes_of
 
 
 @dataclass(frozen=True, slots=True)

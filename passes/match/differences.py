@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..attributes import attributes_of
 from ..graph import Node, Value
 from ..loop import DOMAIN as LOOPS
 from ..loop import is_if, is_loop
 from ..tensor import TensorData
 from .alignment import Aligned, Entered, Entering, align
 from .matching import Matching
-from .reading import attributes_of
 
 Kind = Literal["added", "removed", "changed", "follows"]
 """changed: attributes, constants or the wiring differ. follows: only what it is computed from does."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..attributes import attributes_of
 from ..core import CORE, DRAWING
 from ..errors import BackedgeError
 from ..graph import Graph, Node, Value
@@ -15,7 +16,6 @@ from ..structure.containers import map_as_loop
 from ..types import DType, SequenceType, TensorType, Type
 from .choice import IF
 from .maker import Maker
-from .reading import attributes_of
 from .readings import read
 from .terms import Contradiction, Term, Typed
 

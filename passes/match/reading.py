@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..attributes import NodeAttributes
 from ..graph import Node
-from ..tensor import TensorData
-from ..types import DType
-from .maker import Attributes, Maker
+from .maker import Maker
 from .polynomials import Size
 from .terms import Contradiction, Term
 
@@ -65,30 +60,3 @@ def axis_of(axis: int, rank: int) -> int:
 def ints_of(sizes: Sequence[Size] | None) -> list[int] | None:
     found = [size for size in sizes or () if isinstance(size, int)]
     return found if sizes is not None and len(found) == len(sizes) else None
-
-
-def attributes_of(node: Node) -> Attributes:
-    """A node's attributes with the defaults of its schema, sorted, in hashable form."""
-    known = NodeAttributes(node)
-    names = {*node.attributes, *known.names}
-    return tuple((name, _hashable(known.get(name))) for name in sorted(names) if known.get(name) is not None)
-
-
-def _hashable(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "surrogateescape")
-    if isinstance(value, list | tuple):
-        return tuple(_hashable(one) for one in value)
-    if isinstance(value, TensorData):
-        return (
-            value.dtype,
-            value.shape,
-            value.numpy().tobytes() if value.dtype is not DType.STRING else str(value.numpy()),
-        )
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and value == 0 and math.copysign(1, value) < 0:
-        return ("-0.0",)  # which is equal to 0.0 otherwise
-    if isinstance(value, np.ndarray):
-        return (str(value.dtype), value.shape, value.tobytes())
-    return value

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..attributes import NodeAttributes
+from ..attributes import NodeAttributes, attributes_of
 from ..graph import Node
 from ..schemas import schema
 from ..tensor import TensorData
@@ -15,7 +15,7 @@ from . import readings_layout, readings_parts
 from .choice import IF
 from .layout import reshape
 from .maker import Attributes, Maker, Operands
-from .reading import Read, Reading, attributes_of, axis_of, ints_of, readings_of, reads
+from .reading import Read, Reading, axis_of, ints_of, readings_of, reads
 from .reductions import REDUCTIONS
 from .terms import Contradiction, Term
 

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..attributes import attributes_of
 from ..tensor import TensorData
 from ..types import DType
 from .layout import count_of, expand, reshape, transpose
 from .maker import Maker
 from .polynomials import Size, quotient
-from .reading import Reading, attributes_of, axis_of, ints_of, readings_of, reads
+from .reading import Reading, axis_of, ints_of, readings_of, reads
 from .terms import Contradiction, Term
 
 

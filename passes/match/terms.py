@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..attributes import Attributes
 from ..tensor import TensorData
 from ..types import DType, OptionalType, SequenceType, TensorType, Type
 from .polynomials import Polynomial, Size, as_atom, at_least, polynomial, substituted, variable
@@ -40,7 +41,6 @@ FOLLOWED = frozenset(dtype for dtype in DType if dtype.is_integer and dtype.bits
 """Element types of integers that are followed one by one."""
 
 Shape = tuple[Size, ...]
-Attributes = tuple[tuple[str, Any], ...]
 
 MOST_ELEMENTS = 64
 """Integers that are followed one by one."""

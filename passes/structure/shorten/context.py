@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...graph import Graph, Node, Value
 from ...infer import constant_array
 from ...rewrite import Builder
 from ...tensor import TensorData
-from ...types import DType
+from ...types import DType, merge
 
 Array = np.ndarray[Any, Any]
 
@@ -25,13 +25,18 @@ class Context:
         knowledge: what is certain of its small values.
         given: the model's inputs, which may have defaults, but are no constants.
         opset: of ai.onnx, where the graph goes.
+        is_root: whether it is the model itself, whose outputs have names, not a region.
+        computed: operator and operands -> the first result of these.
     """
 
-    def __init__(self, op: Builder, knowledge: ConstantAnalysis, given: set[Value], opset: int) -> None:
+    def __init__(self, op: Builder, knowledge: ConstantAnalysis, given: set[Value], opset: int, is_root: bool) -> None:
         self.op = op
         self.knowledge = knowledge
         self.given = given
         self.opset = opset
+        self.is_root = is_root
+        self.computed: dict[Hashable, Value] = {}
+        self._replaced: dict[Value, Value] = {}
 
     @property
     def graph(self) -> Graph:
@@ -52,6 +57,44 @@ class Context:
 
     def used_once(self, value: Value) -> bool:
         return value not in self.graph.outputs and len(self.graph.uses(value)) == 1
+
+    def is_used(self, value: Value) -> bool:
+        return value in self.graph.outputs or bool(self.graph.uses(value))
+
+    def current(self, value: Value) -> Value:
+        """What stands for a value now."""
+        while value in self._replaced:
+            value = self._replaced[value]
+        return value
+
+    def replace(self, old: Value, new: Value) -> bool:
+        """Let `new` stand for `old`; False where that is so already as far as may be."""
+        graph = self.graph
+        handed_out = self.is_root and old in graph.outputs
+        if handed_out and (new.producer is None or new in graph.outputs):
+            if old.producer is not None and old.producer.op_type == "Identity":
+                return False
+            new = self.op.Identity(new, _types=[new.type])
+        if handed_out or not self.is_used(new):
+            old.name, new.name = new.name, old.name
+            new.meta = old.meta or new.meta
+        new.type = merge(old.type, new.type)
+        maker, node = new.producer, old.producer
+        if maker is not None and node is not None and not maker.name:
+            maker.name, maker.meta, node.name = node.name, node.meta, ""
+        graph.replace_uses(old, new)
+        self._replaced[old] = new
+        self._remove_unused(node)
+        return True
+
+    def _remove_unused(self, node: Node | None) -> None:
+        """Take away a node that nobody uses, and what only it used."""
+        stack = [] if node is None else [node]
+        while stack:
+            node = stack.pop()
+            if node in self.graph and not any(map(self.is_used, node.outputs)):
+                self.graph.remove_node(node)
+                stack += [value.producer for value in node.inputs if value is not None and value.producer is not None]
 
     def viewed(self, value: Value, view: Callable[[Array], Array]) -> Value | None:
         """A constant's data transposed or reshaped, which is done when it is needed; None if it isn't one."""

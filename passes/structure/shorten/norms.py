@@ -1,4 +1,4 @@
-"""Normalizations that are written out: LayerNormalization, InstanceNormalization."""
+"""Normalizations that are written out: LayerNormalization, RMSNormalization, InstanceNormalization."""
 
 from __future__ import annotations
 
@@ -7,38 +7,130 @@ from typing import NamedTuple
 import numpy as np
 
 from ...graph import Node, Value
+from ...types import Dim
 from .context import Context, Table, made_by
 
-_LAYER_NORMALIZATION = 17  # the opset that brought it
+_LAYER_NORMALIZATION, _RMS_NORMALIZATION = 17, 23  # the opsets that brought them
 
 
 class _Normal(NamedTuple):
-    """(x - mean) / sqrt(variance + epsilon), both over `axes`."""
+    """(x - mean) / sqrt(variance + epsilon), both over `axes`; x / sqrt(mean of squares + epsilon) if not `centred`.
+
+    `scale`: by what the reciprocal of the root is multiplied first, if by anything.
+    """
 
     x: Value
     axes: list[int]
     epsilon: float
+    centred: bool = True
+    scale: Value | None = None
+
+
+class _Inverse(NamedTuple):
+    """sqrt(deviation + epsilon) or its reciprocal: the deviation is a variance (`centred`), or a mean of squares."""
+
+    x: Value
+    axes: list[int]
+    epsilon: float
+    centred: bool
 
 
 def _normal(context: Context, node: Node | None) -> _Normal | None:
     if node is not None and node.op_type == "LayerNormalization":
         return _plain(context, node)
-    root = made_by(node.inputs[1], "Sqrt") if node is not None and node.op_type == "Div" else None
-    total = made_by(root.inputs[0], "Add") if root is not None else None
-    centred = node.inputs[0] if node is not None else None
-    difference = made_by(centred, "Sub")
-    if total is None or difference is None:
+    if node is None or node.op_type not in ("Div", "Mul"):
         return None
-    for index in (0, 1):
-        epsilon, variance = context.constant(total.inputs[1 - index]), _mean(context, total.inputs[index])
-        if epsilon is None or epsilon.size != 1 or variance is None:
+    for index in (1,) if node.op_type == "Div" else (0, 1):
+        data, divisor, scale = node.inputs[1 - index], node.inputs[index], None
+        product = made_by(divisor, "Mul") if node.op_type == "Mul" else None
+        for side in (0, 1) if product is not None else ():
+            if product is not None and made_by(_bare(product.inputs[side]), "Reciprocal") is not None:
+                divisor, scale = product.inputs[side], product.inputs[1 - side]
+        inverse = _inverse(context, divisor, node.op_type == "Mul")
+        if data is None or inverse is None or (data is not inverse.x) is not inverse.centred:
             continue
-        square, mean, x = made_by(variance[0], "Mul"), _mean(context, difference.inputs[1]), difference.inputs[0]
-        if square is None or mean is None or x is None or mean[0] is not x or mean[1] != variance[1]:
-            continue
-        if all(factor is centred for factor in square.inputs):
-            return _Normal(x, mean[1], float(epsilon.reshape(-1)[0]))
+        if not inverse.centred or _difference(context, data) == (inverse.x, inverse.axes):
+            return _Normal(*inverse, scale)
     return None
+
+
+def _inverse(context: Context, value: Value | None, reciprocal: bool) -> _Inverse | None:
+    """What is a root of a deviation, or the reciprocal of one."""
+    inner = made_by(_bare(value), "Reciprocal") if reciprocal else None
+    root = made_by(inner.inputs[0] if inner is not None else None if reciprocal else _bare(value), "Sqrt")
+    total = made_by(root.inputs[0], "Add") if root is not None else None
+    for index in (0, 1) if total is not None else ():
+        assert total is not None
+        epsilon, deviation = context.constant(total.inputs[1 - index]), total.inputs[index]
+        found = _deviation(context, deviation) if epsilon is not None and epsilon.size == 1 else None
+        if epsilon is not None and found is not None and value is not None and value.tensor.shape == _shape(*found[:2]):
+            return _Inverse(found[0], found[1], float(epsilon.reshape(-1)[0]), found[2])
+    return None
+
+
+def _shape(x: Value, axes: list[int]) -> tuple[Dim, ...]:
+    """The shape of means over some axes, which are kept."""
+    return tuple(1 if axis in axes else size for axis, size in enumerate(x.tensor.shape or ()))
+
+
+def _deviation(context: Context, value: Value | None) -> tuple[Value, list[int], bool] | None:
+    """x, axes and True of a variance: the mean of (x - mean)^2, or the mean of x^2 less that of x squared, where
+    rounding may make it negative, so that some write max(0, ...). x, axes and False of the mean of x^2."""
+    value = _bare(value)
+    rectified = made_by(value, "Relu")
+    value = _bare(rectified.inputs[0]) if rectified is not None else value
+    subtracted = made_by(value, "Sub")
+    if subtracted is not None:
+        squares, mean = _mean_square(context, subtracted.inputs[0]), _square(context, _bare(subtracted.inputs[1]))
+        average = _mean(context, mean)
+        return (*average, True) if average is not None and average == squares else None
+    found = _mean_square(context, value)
+    difference = _difference(context, found[0]) if found is not None else None
+    if found is not None and difference is not None and difference[1] == found[1]:
+        return *difference, True
+    return (*found, False) if found is not None and rectified is None else None
+
+
+def _bare(value: Value | None) -> Value | None:
+    """A value without the dimensions of size 1 that were put in; `_shape` tells whether they are right."""
+    node = made_by(value, "Unsqueeze")
+    return node.inputs[0] if node is not None else value
+
+
+def _square(context: Context, value: Value | None) -> Value | None:
+    """x of x * x or x ** 2."""
+    node = made_by(value, "Mul", "Pow")
+    if node is None:
+        return None
+    if node.op_type == "Mul":
+        return node.inputs[0] if node.inputs[0] is node.inputs[1] else None
+    exponent = context.constant(node.inputs[1])
+    return node.inputs[0] if exponent is not None and exponent.size == 1 and (exponent == 2).all() else None
+
+
+def _mean_square(context: Context, value: Value | None) -> tuple[Value, list[int]] | None:
+    """x and the axes, of the mean of x * x."""
+    found = _mean(context, value)
+    x = _square(context, found[0]) if found is not None else None
+    return (x, found[1]) if x is not None and found is not None else None
+
+
+def _difference(context: Context, value: Value | None) -> tuple[Value, list[int]] | None:
+    """x and the axes, of x - mean."""
+    node = made_by(value, "Sub")
+    mean = _mean(context, node.inputs[1]) if node is not None else None
+    if node is None or mean is None or node.inputs[0] is not mean[0] or node.inputs[1] is None:
+        return None
+    return mean if node.inputs[1].tensor.shape == _shape(*mean) else None
+
+
+def _mean(context: Context, value: Value | None) -> tuple[Value, list[int]] | None:
+    """What is averaged, and over which axes, whether they are kept or not."""
+    node = made_by(_bare(value), "ReduceMean")
+    data, axes = (node.inputs[0], context.integers(node.input(1))) if node is not None else (None, None)
+    if data is None or not axes or data.rank is None:
+        return None
+    return data, sorted(axis % data.rank for axis in axes)
 
 
 def _plain(context: Context, node: Node) -> _Normal | None:
@@ -50,81 +142,82 @@ def _plain(context: Context, node: Node) -> _Normal | None:
     return _Normal(x, axes, node.attributes.get("epsilon", 1e-5))
 
 
-def _mean(context: Context, value: Value | None) -> tuple[Value, list[int]] | None:
-    """What is averaged, and over which axes, which stay with size 1."""
-    node = made_by(value, "ReduceMean")
-    data, axes = (node.inputs[0], context.integers(node.input(1))) if node is not None else (None, None)
-    if node is None or data is None or not axes or data.rank is None or not node.attributes.get("keepdims", 1):
-        return None
-    return data, sorted(axis % data.rank for axis in axes)
-
-
-def _fits(value: Value, shape: tuple[int, ...]) -> bool:
-    """Whether an operand lies within the last dimensions, which have these sizes."""
-    own = value.tensor.static_shape
-    if own is None:
-        return False
-    own = own[next((index for index, size in enumerate(own) if size != 1), len(own)) :]
-    return len(own) <= len(shape) and all(one in (1, two) for one, two in zip(own[::-1], shape[::-1], strict=False))
-
-
-def layer_normalization(context: Context, node: Node) -> Value | None:
+def normalization(context: Context, node: Node) -> Value | None:
     """Over the last dimensions."""
-    found = _normal(context, node) if context.opset >= _LAYER_NORMALIZATION else None
-    dtype = found.x.tensor.dtype if found is not None else None
+    found = _normal(context, node)
     shape = found.x.tensor.shape if found is not None else None
-    if found is None or shape is None or dtype is None or found.axes != list(range(found.axes[0], len(shape))):
+    if found is None or shape is None or found.axes != list(range(found.axes[0], len(shape))):
         return None
+    op_type = "LayerNormalization" if found.centred else "RMSNormalization"
     sizes = [size for size in shape[found.axes[0] :] if isinstance(size, int)]
-    if len(sizes) < len(found.axes):
+    dtype = found.x.tensor.dtype
+    since = _LAYER_NORMALIZATION if found.centred else _RMS_NORMALIZATION
+    if context.opset < since or len(sizes) < len(found.axes) or dtype is None:
         return None
-    ones = context.op.const(np.ones(sizes, dtype.numpy), dtype, name="scale")
+    if found.scale is None:
+        scale = context.op.const(np.ones(sizes, dtype.numpy), dtype, name="scale")
+    else:
+        scale = _within(context, found.scale, tuple(sizes))
+    if scale is None:
+        return None
     options = {"axis": found.axes[0] - len(shape), "epsilon": found.epsilon}
-    return context.op.LayerNormalization(found.x, ones, _types=[node.output.type], **options)
+    return context.op.call(op_type, found.x, scale, _types=[node.output.type], **options)
 
 
 def with_scale(context: Context, node: Node) -> Value | None:
-    """LayerNormalization(x, 1) * scale."""
+    """LayerNormalization(x, 1) * scale, or RMSNormalization(x, 1) * scale."""
     for index in (0, 1):
-        normal, scale = made_by(node.inputs[index], "LayerNormalization"), node.inputs[1 - index]
+        normal = made_by(node.inputs[index], "LayerNormalization", "RMSNormalization")
         if normal is None or normal.input(2) is not None or not context.used_once(normal.output):
             continue
         ones = context.constant(normal.inputs[1])
-        if ones is None or not (ones == 1).all() or not _broadcasts_within(normal, scale, ones.shape):
-            continue
-        return _normalization(context, node, normal, _broadcast(context, scale, ones.shape))
+        if ones is not None and (ones == 1).all() and _has_rank(normal, node):
+            scale = _within(context, node.inputs[1 - index], ones.shape)
+            if scale is not None:
+                return _normalization(context, node, normal, scale)
     return None
 
 
 def with_bias(context: Context, node: Node) -> Value | None:
     """LayerNormalization(x, scale) + bias."""
     for index in (0, 1):
-        normal, bias = made_by(node.inputs[index], "LayerNormalization"), node.inputs[1 - index]
+        normal = made_by(node.inputs[index], "LayerNormalization")
         shape = normal.inputs[1].tensor.static_shape if normal is not None and normal.inputs[1] is not None else None
         if normal is None or shape is None or normal.input(2) is not None or not context.used_once(normal.output):
             continue
-        if _broadcasts_within(normal, bias, shape):
-            return _normalization(context, node, normal, normal.inputs[1], _broadcast(context, bias, shape))
+        bias = _within(context, node.inputs[1 - index], shape) if _has_rank(normal, node) else None
+        if bias is not None:
+            return _normalization(context, node, normal, normal.inputs[1], bias)
     return None
 
 
-def _broadcasts_within(normal: Node, operand: Value | None, shape: tuple[int, ...]) -> bool:
-    rank = normal.output.rank
-    return operand is not None and rank is not None and (operand.rank or 0) <= rank and _fits(operand, shape)
+def _has_rank(normal: Node, node: Node) -> bool:
+    """Whether what is done to a normalized value leaves its shape as it is."""
+    return node.output.tensor.shape is not None and node.output.tensor.shape == normal.output.tensor.shape
 
 
-def _broadcast(context: Context, value: Value | None, shape: tuple[int, ...]) -> Value | None:
-    """A constant in the shape of the normalized dimensions."""
-    assert value is not None
-    own = value.tensor.static_shape or ()
-    last = own[max(len(own) - len(shape), 0) :]
-    return context.viewed(value, lambda array: np.broadcast_to(array.reshape(last), shape))
+def _within(context: Context, value: Value | None, shape: tuple[int, ...]) -> Value | None:
+    """An operand that varies within the last dimensions only, in the shape that these have; None of any other."""
+    array = context.constant(value)
+    if value is None or array is None:
+        while value is not None and value.tensor.static_shape != shape:
+            node = made_by(value, "Expand", "Reshape", "Unsqueeze")
+            own = value.tensor.static_shape
+            if node is None or own is None or own[len(own) - len(shape) :] != shape:
+                return None
+            value = node.inputs[0]
+        return value
+    if array.size and (array == array.reshape(-1)[0]).all():
+        return context.viewed(value, lambda array: np.broadcast_to(array.reshape(-1)[0], shape))
+    own = array.shape[next((index for index, size in enumerate(array.shape) if size != 1), array.ndim) :]
+    if len(own) > len(shape) or not all(one in (1, two) for one, two in zip(own[::-1], shape[::-1], strict=False)):
+        return None
+    return context.viewed(value, lambda array: np.broadcast_to(array.reshape(own), shape))
 
 
 def _normalization(context: Context, node: Node, normal: Node, *operands: Value | None) -> Value | None:
-    if None in operands:
-        return None
-    return context.op.LayerNormalization(normal.inputs[0], *operands, _types=[node.output.type], **normal.attributes)
+    options = {"_types": [node.output.type], **normal.attributes}
+    return context.op.call(normal.op_type, normal.inputs[0], *operands, **options)
 
 
 def instance_normalization(context: Context, node: Node) -> Value | None:
@@ -157,7 +250,7 @@ def _by_channel(context: Context, value: Value | None, channels: object, rank: i
 
 
 RULES: Table = {
-    "Div": [layer_normalization],
-    "Mul": [with_scale],
+    "Div": [normalization],
+    "Mul": [normalization, with_scale],
     "Add": [with_bias, instance_normalization],
 }

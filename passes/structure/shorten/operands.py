@@ -103,7 +103,17 @@ def negated(context: Context, node: Node) -> Value | None:
     return before.inputs[0] if before is not None else None
 
 
+def chosen(context: Context, node: Node) -> Value | None:
+    """Where of one condition for all elements, which is a constant: an operand that has the shape of the result."""
+    condition = context.constant(node.inputs[0])
+    if condition is None or not condition.size or condition.all() != condition.any():
+        return None
+    operand = node.inputs[1 if condition.all() else 2]
+    return operand if operand is not None and static(operand) == static(node.output) is not None else None
+
+
 RULES: Table = {
+    "Where": [chosen],
     "Cast": [cast],
     "Not": [negated],
     "Add": [_neutral(0, (0, 1))],

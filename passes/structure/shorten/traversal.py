@@ -14,12 +14,24 @@ from ...pipeline import PassResult
 from ...rewrite import Builder, Rewriter, combine
 from ...schemas import HUB_OPSET
 from ...tensor import TensorData
-from ...types import DType, merge
+from ...types import DType
 from ..simplify import RemoveDead, identity_input
-from . import layers, moves, norms, operands, sizes
+from . import activations, layers, moves, norms, operands, products, reductions, sizes, splits
 from .context import Context
+from .duplicates import computed_before, share_constants
 
-_RULES = combine(sizes.RULES, moves.RULES, operands.RULES, operands.BROADCASTING, layers.RULES, norms.RULES)
+_RULES = combine(
+    sizes.RULES,
+    moves.RULES,
+    splits.RULES,
+    operands.RULES,
+    operands.BROADCASTING,
+    reductions.RULES,
+    activations.RULES,
+    layers.RULES,
+    products.RULES,
+    norms.RULES,
+)
 _MOST_ELEMENTS = 256  # of what is computed here and stands as a constant
 _KEPT = words("Constant DequantizeLinear Identity QuantizeLinear")
 
@@ -53,17 +65,17 @@ class Shorten:
         knowledge = ConstantAnalysis(dict.fromkeys(given), left=sys.maxsize)
         modified = False
         for inner in graph.graphs():
-            context = Context(Builder(rewriter, inner), knowledge, given, self.opset)
+            context = Context(Builder(rewriter, inner), knowledge, given, self.opset, inner is graph)
             for node in inner.topological():
-                modified |= _shorten(context, node, inner is graph)
+                modified |= _shorten(context, node)
         if modified:
             RemoveDead()(graph)
         for inner in graph.graphs():
-            modified |= layers.spare_outputs(inner)
+            modified |= layers.spare_outputs(inner) | share_constants(inner, given)
         return PassResult(graph, modified)
 
 
-def _shorten(context: Context, node: Node, is_root: bool) -> bool:
+def _shorten(context: Context, node: Node) -> bool:
     if node.domain or node.regions:
         return False
     if node.op_type in layers.RECURRENT:
@@ -71,14 +83,18 @@ def _shorten(context: Context, node: Node, is_root: bool) -> bool:
     if len(node.outputs) != 1:
         return False
     old = node.output
-    new = _constant(context, node)
+    if not context.is_used(old):
+        return False
+    new = _constant(context, node) or computed_before(context, node)
     for rule in _RULES.get(node.op_type, ()):
         if new is not None:
             break
         new = rule(context, node)
+        if new is not None and new.producer is not None and len(new.producer.outputs) == 1:
+            new = computed_before(context, new.producer) or new
     if new is None:
         new = identity_input(node)
-    return new is not None and new is not old and _replace(context, old, new, is_root)
+    return new is not None and new is not old and context.replace(old, new)
 
 
 def _constant(context: Context, node: Node) -> Value | None:
@@ -90,22 +106,3 @@ def _constant(context: Context, node: Node) -> Value | None:
     if array is None or array.size > _MOST_ELEMENTS or array.dtype != dtype.numpy or shape not in (None, array.shape):
         return None
     return context.op.const(TensorData.of(array, dtype), name=node.output.name)
-
-
-def _replace(context: Context, old: Value, new: Value, is_root: bool) -> bool:
-    """Let `new` stand for `old`; False where that is so already as far as may be."""
-    graph = context.graph
-    handed_out = is_root and old in graph.outputs
-    if handed_out and (new.producer is None or new in graph.outputs):
-        if old.producer is not None and old.producer.op_type == "Identity":
-            return False
-        new = context.op.Identity(new, _types=[new.type])
-    if handed_out or not graph.uses(new):
-        old.name, new.name = new.name, old.name
-        new.meta = old.meta or new.meta
-    new.type = merge(old.type, new.type)
-    maker, node = new.producer, old.producer
-    if maker is not None and node is not None and not maker.name:
-        maker.name, maker.meta, node.name = node.name, node.meta, ""
-    graph.replace_uses(old, new)
-    return True

@@ -1,0 +1,149 @@
+"""Activations that are written out: Relu, Clip, LeakyRelu, Gelu, Swish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...graph import Node, Value
+from ...patterns import pattern_rule
+from ...rewrite import Rule, Rules, combine
+from ...types import DType
+from .context import Context, Shorter, Table, made_by
+
+_FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
+
+
+def _number(context: Context, value: Value | None) -> float | None:
+    """The number that a scalar constant is."""
+    array = context.constant(value)
+    return float(array) if array is not None and array.ndim == 0 and array.dtype.kind == "f" else None
+
+
+def _with_number(context: Context, node: Node | None) -> tuple[Value, float, Value] | None:
+    """An operand, the number that the other one is, and the constant it stands in; of floats."""
+    if node is None or len(node.inputs) != 2 or node.output.tensor.dtype not in _FLOATS:
+        return None
+    for x, other in (node.inputs, node.inputs[::-1]):
+        number = _number(context, other)
+        if number is not None and x is not None and other is not None:
+            return x, number, other
+    return None
+
+
+def relu(context: Context, node: Node) -> Value | None:
+    """Max(x, 0)."""
+    found = _with_number(context, node)
+    return context.op.Relu(found[0], _types=[node.output.type]) if found is not None and found[1] == 0 else None
+
+
+def clip(context: Context, node: Node) -> Value | None:
+    """Min(Max(x, low), high), or the other way round, where low <= high: NaN stays NaN in all of them."""
+    outer = _with_number(context, node)
+    if outer is None or not context.used_once(outer[0]):
+        return None
+    is_upper = node.op_type == "Min"
+    inner = made_by(outer[0], "Max" if is_upper else "Min", *(("Relu",) if is_upper else ()))
+    if inner is not None and inner.op_type == "Relu":
+        dtype = node.output.tensor.dtype
+        bounds = (inner.inputs[0], 0.0, context.op.const(0, dtype)) if outer[1] >= 0 else None
+    else:
+        bounds = _with_number(context, inner)
+    if bounds is None:
+        return None
+    x, (low, high) = bounds[0], (bounds, outer) if is_upper else (outer, bounds)
+    return context.op.Clip(x, low[2], high[2], _types=[node.output.type]) if low[1] <= high[1] else None
+
+
+def leaky_relu(context: Context, node: Node) -> Value | None:
+    """Where(x >= 0, x, slope * x): a NaN isn't >= 0, and stays one as a product."""
+    condition, x, otherwise = node.inputs
+    compared = _with_number_behind(context, made_by(condition, "GreaterOrEqual", "Greater"))
+    product = made_by(otherwise, "Mul")
+    scaled = _with_number(context, product)
+    if compared is None or scaled is None or (compared, scaled[0]) != (x, x) or node.output.type != scaled[0].type:
+        return None
+    return context.op.LeakyRelu(x, alpha=scaled[1], _types=[node.output.type])
+
+
+def _with_number_behind(context: Context, node: Node | None) -> Value | None:
+    """What is compared with 0."""
+    return node.inputs[0] if node is not None and _number(context, node.inputs[1]) == 0 else None
+
+
+# patterns ------------------------------------------------------------------------------------------
+
+
+def _hard_tanh(op: Any, x: Any) -> Any:
+    return op.Where(op.Greater(x, 1.0), 1.0, op.Where(op.Less(x, -1.0), -1.0, x))
+
+
+def _hard_swish(op: Any, x: Any) -> Any:
+    return op.Mul(x, op.Div(op.Clip(op.Add(x, 3.0), 0.0, 6.0), 6.0))
+
+
+def _tanh(op: Any, x: Any, cube: Any) -> Any:
+    return op.Tanh(op.Mul(op.Add(x, op.Mul(cube, 0.044715)), 0.7978845608028654))
+
+
+_GELUS: tuple[tuple[str, Callable[[Any, Any], Any]], ...] = (
+    ("tanh", lambda op, x: _tanh(op, x, op.Mul(op.Mul(x, x), x))),
+    ("tanh", lambda op, x: _tanh(op, x, op.Pow(x, 3.0))),
+    ("none", lambda op, x: op.Erf(op.Div(x, 1.4142135623730951))),
+    ("none", lambda op, x: op.Erf(op.Mul(x, 0.7071067811865476))),
+)
+_ORDERS: tuple[Callable[[Any, Any, Any], Any], ...] = (
+    lambda op, x, total: op.Mul(x, op.Mul(total, 0.5)),
+    lambda op, x, total: op.Mul(op.Mul(x, 0.5), total),
+    lambda op, x, total: op.Mul(op.Mul(x, total), 0.5),
+)
+
+
+def _gelu(order: Callable[[Any, Any, Any], Any], approximate: str, function: Callable[[Any, Any], Any]) -> Rules:
+    """A rule for x / 2 * (1 + f(x)), which is Gelu-20, its factors in one order."""
+
+    def written_out(op: Any, x: Any) -> Any:
+        return order(op, x, op.Add(function(op, x), 1.0))
+
+    def gelu(op: Any, x: Any) -> Any:
+        return op.Gelu(x, approximate=approximate)
+
+    return pattern_rule(written_out, gelu)
+
+
+_PATTERNS: tuple[tuple[int, Rules], ...] = (
+    (11, pattern_rule(_hard_tanh, lambda op, x: op.Clip(x, -1.0, 1.0))),
+    (1, pattern_rule(lambda op, x: op.Div(x, op.Add(op.Abs(x), 1.0)), lambda op, x: op.Softsign(x))),
+    (14, pattern_rule(_hard_swish, lambda op, x: op.HardSwish(x))),
+    (18, pattern_rule(lambda op, x: op.Mul(x, op.Tanh(op.Softplus(x))), lambda op, x: op.Mish(x))),
+    (24, pattern_rule(lambda op, x: op.Mul(x, op.Sigmoid(x)), lambda op, x: op.Swish(x))),
+    *((20, _gelu(order, *function)) for order in _ORDERS for function in _GELUS),
+)
+"""The opset that brought an operator, and how it is written out."""
+
+
+def _since(opset: int, rule: Rule) -> Shorter:
+    """A rule of patterns as one of `Shorten`, from an opset on."""
+
+    def shorter(context: Context, node: Node) -> Value | None:
+        if context.opset < opset or node.output.tensor.dtype not in _FLOATS:
+            return None
+        made = rule(context.op, node)
+        assert made is None or isinstance(made, Value)
+        return made
+
+    return shorter
+
+
+def _matching() -> Table:
+    found: dict[str, list[Shorter]] = {}
+    for opset, rules in _PATTERNS:
+        for (_, op_type), row in rules.items():
+            found.setdefault(op_type, []).extend(_since(opset, rule) for rule in row)
+    return found
+
+
+RULES: Table = combine(
+    {"Max": [clip, relu], "Min": [clip], "Where": [leaky_relu]},
+    _matching(),
+)

@@ -1,0 +1,195 @@
+"""Matrix products between moves of dimensions: Einsum.
+
+A dimension of a value before the moves is an atom; a dimension of what MatMul multiplies is a group of atoms that lie
+one behind the other, as Reshape joins them.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ...graph import Node, Value
+from ...infer import words
+from ...sizes import dims_of
+from ...types import DType
+from .context import Context, Table, made_by, permutation
+
+_MOVES = words("Reshape Squeeze Transpose Unsqueeze")
+_TYPES = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64)  # of ONNX Runtime's Einsum
+_SINCE = 12
+
+
+@dataclass(eq=False)
+class _Atom:
+    """A dimension, whose letter is that of the atom which it has been found to be the same as."""
+
+    size: int
+    same_as: _Atom | None = None
+
+    def root(self) -> _Atom:
+        return self if self.same_as is None else self.same_as.root()
+
+
+_Groups = list[list[_Atom]]
+
+
+@dataclass
+class _Product:
+    """A product and the moves around it.
+
+    Attributes:
+        operands: what is multiplied, before it is moved, and its dimensions.
+        groups: the dimensions of the result.
+        moves: the nodes that move something, and the product itself: what a product of the operands takes the place of.
+    """
+
+    operands: list[tuple[Value, list[_Atom]]]
+    groups: _Groups
+    moves: list[Node] = field(default_factory=list[Node])
+
+
+def einsum(context: Context, node: Node) -> Value | None:
+    """MatMul of what is transposed and reshaped, transposed and reshaped again; an Einsum that is."""
+    found = _product(context, node) if context.opset >= _SINCE else None
+    if found is None or any(len(group) != 1 for group in found.groups) or not _saves(context, node, found.moves):
+        return None
+    letters: dict[_Atom, str] = {}
+    terms = [_spelled((atom for atom in atoms), letters) for _, atoms in found.operands]
+    result = _spelled((group[0] for group in found.groups), letters)
+    if None in (*terms, result) or len({*(result or "")}) < len(result or ""):
+        return None
+    equation = f"{','.join(map(str, terms))}->{result}"
+    operands = [value for value, _ in found.operands]
+    return context.op.Einsum(*operands, equation=equation, _types=[node.output.type])
+
+
+def _spelled(atoms: Iterable[_Atom], letters: dict[_Atom, str]) -> str | None:
+    """Their letters; None where there are too many."""
+    roots = [atom.root() for atom in atoms]
+    for root in roots:
+        if root not in letters and len(letters) == len(string.ascii_letters):
+            return None
+        letters.setdefault(root, string.ascii_letters[len(letters) % len(string.ascii_letters)])
+    return "".join(letters[root] for root in roots)
+
+
+def _saves(context: Context, last: Node, nodes: Sequence[Node]) -> bool:
+    """Whether one of the nodes besides the product goes with it: nobody else uses what it gives."""
+    gone = {last}
+    for node in nodes:
+        users = [user for user, _ in context.graph.uses(node.output)]
+        if node is not last and node.output not in context.graph.outputs and all(user in gone for user in users):
+            gone.add(node)
+    return len(gone) > 1
+
+
+def _product(context: Context, node: Node | None) -> _Product | None:
+    """The product that a node, or what it moves, is; None of any other."""
+    if node is None or node.domain or node.output.tensor.dtype not in _TYPES:
+        return None
+    if node.op_type == "MatMul":
+        return _matmul(node)
+    if node.op_type == "Einsum":
+        return _written(node)
+    data = node.inputs[0]
+    if node.op_type not in _MOVES or data is None or not context.used_once(data):
+        return None
+    found = _product(context, data.producer)
+    groups = _moved(node, found.groups) if found is not None else None
+    return _Product(found.operands, groups, [node, *found.moves]) if found is not None and groups is not None else None
+
+
+def _written(node: Node) -> _Product | None:
+    """What an Einsum's equation says, where it spells every dimension."""
+    left, arrow, right = str(node.attributes.get("equation", "")).replace(" ", "").partition("->")
+    values = [value for value in node.inputs if value is not None]
+    terms = left.split(",")
+    if not arrow or "." in left + right or len(terms) != len(values):
+        return None
+    atoms: dict[str, _Atom] = {}
+    for value, term in zip(values, terms, strict=True):
+        sizes = dims_of(value.tensor.shape)
+        if sizes is None or len(sizes) != len(term):
+            return None
+        atoms |= {letter: _Atom(size) for letter, size in zip(term, sizes, strict=True)}
+    operands = [(value, [atoms[letter] for letter in term]) for value, term in zip(values, terms, strict=True)]
+    return _Product(operands, [[atoms[letter]] for letter in right], [node])
+
+
+def _matmul(node: Node) -> _Product | None:
+    moves = [node]
+    sides = [_before_moves(value, moves) for value in node.inputs]
+    known = [side for side in sides if side is not None]
+    if len(known) < 2:
+        return None
+    (lhs, left), (rhs, right) = [(side[0], side[2]) for side in known]
+    summed, rows = left[-1], left[-2:-1]
+    other, columns = (right[-2], right[-1:]) if len(right) > 1 else (right[-1], [])
+    if not _unified(summed, other):
+        return None
+    batch: _Groups = []
+    one, two = left[:-2], right[:-2]
+    for back in range(max(len(one), len(two)), 0, -1):
+        pair = [side[-back] for side in (one, two) if back <= len(side) and math.prod(a.size for a in side[-back]) != 1]
+        if len(pair) == 2 and not _unified(*pair):
+            return None
+        if not pair:
+            pair = [side[-back] for side in (one, two) if back <= len(side)]
+        batch.append(pair[0])
+    operands = [(lhs, known[0][1]), (rhs, known[1][1])]
+    return _Product(operands, [*batch, *rows, *columns], moves)
+
+
+def _unified(one: Sequence[_Atom], other: Sequence[_Atom]) -> bool:
+    """Whether two groups are of the same sizes; their atoms are the same from then on."""
+    if [atom.size for atom in one] != [atom.size for atom in other]:
+        return False
+    for atom, twin in zip(one, other, strict=True):
+        if twin.root() is not atom.root():
+            twin.root().same_as = atom.root()
+    return True
+
+
+def _before_moves(value: Value | None, moves: list[Node]) -> tuple[Value, list[_Atom], _Groups] | None:
+    """A value before moves (which are added to a list), its dimensions, and how they stand after the moves."""
+    if value is None:
+        return None
+    node = made_by(value, *_MOVES)
+    if node is not None:
+        nodes = [node]
+        before = _before_moves(node.inputs[0], nodes)
+        groups = _moved(node, before[2]) if before is not None else None
+        if before is not None and groups is not None:
+            moves += nodes
+            return before[0], before[1], groups
+    sizes = dims_of(value.tensor.shape)
+    if sizes is None or not sizes:
+        return None
+    atoms = [_Atom(size) for size in sizes]
+    return value, atoms, [[atom] for atom in atoms]
+
+
+def _moved(node: Node, groups: _Groups) -> _Groups | None:
+    """How dimensions stand after a move; None where it takes an atom apart."""
+    if node.op_type == "Transpose":
+        perm = permutation(node)
+        return [groups[axis] for axis in perm] if perm is not None and len(perm) == len(groups) else None
+    shape = dims_of(node.output.tensor.shape)
+    if shape is None:
+        return None
+    atoms = [atom for group in groups for atom in group if atom.size != 1]
+    made: _Groups = []
+    for size in shape:
+        group: list[_Atom] = []
+        while atoms and size != 1 and math.prod(atom.size for atom in group) != size:
+            group.append(atoms.pop(0))
+        if math.prod(atom.size for atom in group) != size:
+            return None
+        made.append(group)
+    return made if not atoms else None
+
+
+RULES: Table = {name: [einsum] for name in ("MatMul", *_MOVES)}

@@ -1,0 +1,124 @@
+"""Reductions that keep the dimensions they reduce, and what is made of them: Softmax, LogSoftmax."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...graph import Node, Value
+from ...infer import words
+from .context import Context, Table, made_by
+
+_REDUCTIONS = words(
+    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
+)
+_ONE_AXIS = 13  # the opset from which Softmax is of one dimension; before, of all from there on
+
+
+def reduced_axes(context: Context, node: Node | None) -> list[int] | None:
+    """The axes of a reduction that keeps them with size 1, counted from the front; None of any other node."""
+    if node is None or not node.attributes.get("keepdims", 1):
+        return None
+    return _axes(context, node.input(1), node.output.rank)
+
+
+def _axes(context: Context, value: Value | None, rank: int | None) -> list[int] | None:
+    axes = context.integers(value)
+    return sorted(axis % rank for axis in axes) if axes and rank else None
+
+
+def kept(context: Context, node: Node) -> Value | None:
+    """Unsqueeze(Reduce(x, axes), axes) is Reduce(x, axes) {keepdims: 1}."""
+    reduction = made_by(node.inputs[0], *_REDUCTIONS)
+    if reduction is None or reduction.attributes.get("keepdims", 1) or not context.used_once(reduction.output):
+        return None
+    rank = node.output.rank
+    axes = _axes(context, reduction.input(1), rank)
+    if axes is None or axes != _axes(context, node.input(1), rank):
+        return None
+    attributes = {**reduction.attributes, "keepdims": 1}
+    return context.op.call(reduction.op_type, *reduction.inputs, _types=[node.output.type], **attributes)
+
+
+def bounded(context: Context, node: Node) -> Value | None:
+    """Max(x, -inf) and Min(x, inf), of one number and a value of the result's shape."""
+    infinite = np.inf if node.op_type == "Min" else -np.inf
+    for index in (0, 1) if len(node.inputs) == 2 else ():
+        other, array = node.inputs[1 - index], context.constant(node.inputs[index])
+        if other is not None and array is not None and array.ndim == 0 and array == infinite:
+            return other
+    return None
+
+
+def mean(context: Context, node: Node) -> Value | None:
+    """ReduceSum(x, axes) / n is ReduceMean(x, axes), where n elements are summed; with a reciprocal of n, too."""
+    for index in (0, 1) if node.op_type == "Mul" else (0,):
+        total, number = made_by(node.inputs[index], "ReduceSum"), context.constant(node.inputs[1 - index])
+        if total is None or total.inputs[0] is None or number is None or number.ndim or number.dtype.kind != "f":
+            continue
+        rank, dtype = total.inputs[0].rank, number.dtype.type
+        axes = _axes(context, total.input(1), rank)
+        shape = total.inputs[0].tensor.shape
+        sizes = [shape[axis] for axis in axes] if axes and shape is not None else []
+        count = math.prod(size for size in sizes if isinstance(size, int))
+        if not all(isinstance(size, int) for size in sizes) or not count or not context.used_once(total.output):
+            continue
+        if number == (dtype(count) if node.op_type == "Div" else dtype(1) / dtype(count)):
+            kept_dims = total.attributes.get("keepdims", 1)
+            return context.op.ReduceMean(*total.inputs, keepdims=kept_dims, _types=[node.output.type])
+    return None
+
+
+def _centred(context: Context, value: Value | None) -> tuple[Value, int] | None:
+    """x and the axis, of x - ReduceMax(x, axis)."""
+    node = made_by(value, "Sub")
+    top = made_by(node.inputs[1], "ReduceMax") if node is not None else None
+    axes = reduced_axes(context, top)
+    if node is None or top is None or axes is None or len(axes) != 1 or top.inputs[0] is not node.inputs[0]:
+        return None
+    x, (axis,) = node.inputs[0], axes
+    assert x is not None
+    is_last = axis == (x.rank or 0) - 1
+    return (x, axis) if context.opset >= _ONE_AXIS or is_last else None
+
+
+def _exponentials(context: Context, value: Value | None, axis: int) -> Node | None:
+    """The Exp whose results are summed along an axis."""
+    node = made_by(value, "ReduceSum")
+    return made_by(node.inputs[0], "Exp") if node is not None and reduced_axes(context, node) == [axis] else None
+
+
+def softmax(context: Context, node: Node) -> Value | None:
+    """Softmax-13 as it is defined: exp(x - max) / sum(exp(x - max))."""
+    exponential = made_by(node.inputs[0], "Exp")
+    found = _centred(context, exponential.inputs[0]) if exponential is not None else None
+    if exponential is None or found is None or len(context.graph.uses(exponential.output)) != 2:
+        return None
+    x, axis = found
+    if _exponentials(context, node.inputs[1], axis) is not exponential:
+        return None
+    return context.op.Softmax(x, axis=axis, _types=[node.output.type])
+
+
+def log_softmax(context: Context, node: Node) -> Value | None:
+    """LogSoftmax-13 without the rounding to 0 of small quotients: x - max - log(sum(exp(x - max)))."""
+    centred, logarithm = node.inputs[0], made_by(node.inputs[1], "Log")
+    found = _centred(context, centred)
+    if found is None or logarithm is None:
+        return None
+    x, axis = found
+    exponential = _exponentials(context, logarithm.inputs[0], axis)
+    if exponential is None or exponential.inputs[0] is not centred:
+        return None
+    return context.op.LogSoftmax(x, axis=axis, _types=[node.output.type])
+
+
+RULES: Table = {
+    "Unsqueeze": [kept],
+    "Max": [bounded],
+    "Min": [bounded],
+    "Div": [mean, softmax],
+    "Mul": [mean],
+    "Sub": [log_softmax],
+}
