@@ -10,11 +10,34 @@ import numpy as np
 from ...constant_analysis import ConstantAnalysis
 from ...graph import Graph, Node, Value
 from ...infer import constant_array
-from ...rewrite import Builder
+from ...rewrite import Builder, Rewriter
 from ...tensor import TensorData
-from ...types import DType, merge
+from ...types import DType, Type, merge
 
 Array = np.ndarray[Any, Any]
+
+
+class RecordingBuilder(Builder):
+    """A builder that tells what it has built.
+
+    Attributes:
+        made: the nodes, in order.
+    """
+
+    def __init__(self, rewriter: Rewriter, graph: Graph) -> None:
+        super().__init__(rewriter, graph)
+        self.made: list[Node] = []
+
+    def insert(
+        self,
+        node: Node,
+        inputs: Sequence[Value | None],
+        attributes: dict[str, Any],
+        outputs: int,
+        types: Sequence[Type | None] | None = None,
+    ) -> Any:
+        self.made.append(node)
+        return super().insert(node, inputs, attributes, outputs, types)
 
 
 class Context:
@@ -29,7 +52,9 @@ class Context:
         computed: operator and operands -> the first result of these.
     """
 
-    def __init__(self, op: Builder, knowledge: ConstantAnalysis, given: set[Value], opset: int, is_root: bool) -> None:
+    def __init__(
+        self, op: RecordingBuilder, knowledge: ConstantAnalysis, given: set[Value], opset: int, is_root: bool
+    ) -> None:
         self.op = op
         self.knowledge = knowledge
         self.given = given

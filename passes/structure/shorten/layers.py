@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from ...graph import Graph, Node, Value
 from ...infer import words
 from .context import Context, Table, made_by, part_of_shape, permutation, static
@@ -19,15 +23,46 @@ def bias(context: Context, node: Node) -> Value | None:
         if conv is None or added is None or conv.input(2) is not None or not context.used_once(conv.output):
             continue
         shape, rank, channels = static(added), conv.output.rank, _channels(conv)
+        if shape == () and channels is not None:
+            vector = context.viewed(added, lambda array, count=channels: np.broadcast_to(array, (count,)))
+            return vector and _with_bias(context, node, conv, vector)
         if shape is None or rank is None or channels is None or len(shape) > rank:
             continue
         shape = (1,) * (rank - len(shape)) + shape
         if shape == (1, channels) + (1,) * (rank - 2):
             vector = context.viewed(added, lambda array: array.reshape(-1))
-            return vector and context.op.call(
-                conv.op_type, *conv.inputs[:2], vector, _types=[node.output.type], _name=node.name, **conv.attributes
-            )
+            return vector and _with_bias(context, node, conv, vector)
     return None
+
+
+def _with_bias(context: Context, node: Node, conv: Node, bias: Value) -> Value:
+    """The convolution in the place of the sum that a node is."""
+    options = {"_types": [node.output.type], "_name": node.name, **conv.attributes}
+    return context.op.call(conv.op_type, *conv.inputs[:2], bias, **options)
+
+
+def average_pool(context: Context, node: Node) -> Value | None:
+    """The sums of windows over the number of their elements: Conv(x, ones) / n, each channel by itself."""
+    conv, number = made_by(node.inputs[0], "Conv"), context.constant(node.inputs[1])
+    weights = context.constant(conv.inputs[1]) if conv is not None else None
+    if conv is None or weights is None or number is None or number.ndim or conv.input(2) is not None:
+        return None
+    group, window = conv.attributes.get("group", 1), weights.shape[2:]
+    is_plain = conv.attributes.get("auto_pad", "NOTSET") == "NOTSET" and set(conv.attributes.get("dilations", [1])) == {
+        1
+    }
+    sums = (weights == 1).all() and weights.shape[:2] == (group, 1) and number == math.prod(window)
+    if not is_plain or not sums or not context.used_once(conv.output):
+        return None
+    pads = conv.attributes.get("pads", [0])
+    return context.op.AveragePool(
+        conv.inputs[0],
+        kernel_shape=list(window),
+        strides=conv.attributes.get("strides"),
+        pads=pads if any(pads) else None,
+        count_include_pad=1 if any(pads) else None,
+        _types=[node.output.type],
+    )
 
 
 def _channels(conv: Node) -> int | None:
@@ -92,4 +127,4 @@ def spare_outputs(graph: Graph) -> bool:
     return changed
 
 
-RULES: Table = {"Add": [bias]}
+RULES: Table = {"Add": [bias], "Div": [average_pool]}

@@ -77,13 +77,13 @@ def _spelled(atoms: Iterable[_Atom], letters: dict[_Atom, str]) -> str | None:
 
 
 def _saves(context: Context, last: Node, nodes: Sequence[Node]) -> bool:
-    """Whether one of the nodes besides the product goes with it: nobody else uses what it gives."""
-    gone = {last}
+    """Whether a Transpose goes with the product, or two views do: nobody else uses what they give."""
+    gone = {last: last.op_type}
     for node in nodes:
         users = [user for user, _ in context.graph.uses(node.output)]
         if node is not last and node.output not in context.graph.outputs and all(user in gone for user in users):
-            gone.add(node)
-    return len(gone) > 1
+            gone[node] = node.op_type
+    return len(gone) > 2 or (len(gone) == 2 and ("Transpose" in gone.values() or "Einsum" in gone.values()))
 
 
 def _product(context: Context, node: Node | None) -> _Product | None:

@@ -10,7 +10,7 @@ from ...graph import Node, Value
 from ...infer import words
 from .context import Context, Table, made_by
 
-_REDUCTIONS = words(
+REDUCTIONS = words(
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
 )
 _ONE_AXIS = 13  # the opset from which Softmax is of one dimension; before, of all from there on
@@ -30,7 +30,7 @@ def _axes(context: Context, value: Value | None, rank: int | None) -> list[int] 
 
 def kept(context: Context, node: Node) -> Value | None:
     """Unsqueeze(Reduce(x, axes), axes) is Reduce(x, axes) {keepdims: 1}."""
-    reduction = made_by(node.inputs[0], *_REDUCTIONS)
+    reduction = made_by(node.inputs[0], *REDUCTIONS)
     if reduction is None or reduction.attributes.get("keepdims", 1) or not context.used_once(reduction.output):
         return None
     rank = node.output.rank

@@ -11,18 +11,19 @@ from ...hub import HUB
 from ...infer import words
 from ...names import Names
 from ...pipeline import PassResult
-from ...rewrite import Builder, Rewriter, combine
+from ...rewrite import Rewriter, combine
 from ...schemas import HUB_OPSET
 from ...tensor import TensorData
 from ...types import DType
 from ..simplify import RemoveDead, identity_input
-from . import activations, layers, moves, norms, operands, products, reductions, sizes, splits
-from .context import Context
+from . import activations, layers, layout, moves, norms, operands, products, reductions, sizes, splits
+from .context import Context, RecordingBuilder
 from .duplicates import computed_before, share_constants
 
 _RULES = combine(
     sizes.RULES,
     moves.RULES,
+    layout.RULES,
     splits.RULES,
     operands.RULES,
     operands.BROADCASTING,
@@ -32,7 +33,8 @@ _RULES = combine(
     products.RULES,
     norms.RULES,
 )
-_MOST_ELEMENTS = 256  # of what is computed here and stands as a constant
+_MOST_ELEMENTS = 256  # of a constant that is computed here of smaller ones
+_DEPTH = 4  # of what is looked at again: what takes the place of what takes the place of ...
 _KEPT = words("Constant DequantizeLinear Identity QuantizeLinear")
 
 
@@ -65,7 +67,7 @@ class Shorten:
         knowledge = ConstantAnalysis(dict.fromkeys(given), left=sys.maxsize)
         modified = False
         for inner in graph.graphs():
-            context = Context(Builder(rewriter, inner), knowledge, given, self.opset, inner is graph)
+            context = Context(RecordingBuilder(rewriter, inner), knowledge, given, self.opset, inner is graph)
             for node in inner.topological():
                 modified |= _shorten(context, node)
         if modified:
@@ -75,7 +77,18 @@ class Shorten:
         return PassResult(graph, modified)
 
 
-def _shorten(context: Context, node: Node) -> bool:
+def _shorten(context: Context, node: Node, depth: int = 0) -> bool:
+    """Look at a node, and at what takes its place."""
+    context.op.made.clear()
+    if not _replaced(context, node):
+        return False
+    for made in list(context.op.made) if depth < _DEPTH else ():
+        if made in context.graph:
+            _shorten(context, made, depth + 1)
+    return True
+
+
+def _replaced(context: Context, node: Node) -> bool:
     if node.domain or node.regions:
         return False
     if node.op_type in layers.RECURRENT:
@@ -103,6 +116,9 @@ def _constant(context: Context, node: Node) -> Value | None:
     if node.op_type in _KEPT or dtype is None or dtype is DType.STRING:
         return None
     array = context.known(node.output)
-    if array is None or array.size > _MOST_ELEMENTS or array.dtype != dtype.numpy or shape not in (None, array.shape):
+    if array is None or array.dtype != dtype.numpy or shape not in (None, array.shape):
+        return None
+    held = (value.data.size for value in node.inputs if value is not None and value.data is not None)
+    if array.size > max(_MOST_ELEMENTS, max(held, default=0)):
         return None
     return context.op.const(TensorData.of(array, dtype), name=node.output.name)

@@ -1,0 +1,104 @@
+"""Transposes moved behind what doesn't care for the order of dimensions, until they meet their way back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...core import CORE
+from ...graph import Node, Value
+from ...infer import words
+from ...types import TensorType
+from .context import Context, Table, made_by, permutation
+from .reductions import REDUCTIONS
+
+_ELEMENTWISE = frozenset(name for name, row in CORE.items() if "elementwise" in row.properties) | words(
+    "Celu Clip Elu Gelu HardSigmoid HardSwish LeakyRelu Mish Reciprocal Relu Selu Sigmoid Softplus Softsign Swish"
+)
+
+
+def behind(context: Context, node: Node) -> Value | None:
+    """f(Transpose(x), ...) is Transpose(f(x, ...)), where each operand is transposed alike, a constant or a scalar."""
+    perm = _alike(context, node)
+    if perm is None or not _is_gain(context, node, perm):
+        return None
+    inverse = [perm.index(axis) for axis in range(len(perm))]
+    inputs = [_before(context, value, perm, inverse) for value in node.inputs]
+    shape = node.output.tensor.shape
+    types = None if shape is None else [TensorType(node.output.tensor.dtype, tuple(shape[axis] for axis in inverse))]
+    made = context.op.call(node.op_type, *inputs, _types=types, **node.attributes)
+    return context.op.Transpose(made, perm=perm, _types=[node.output.type])
+
+
+def _alike(context: Context, node: Node) -> list[int] | None:
+    """The order into which an elementwise operator's operands are brought; None where there is none, or several."""
+    if node.domain or node.regions or node.op_type not in _ELEMENTWISE or len(node.outputs) != 1:
+        return None
+    found: list[int] | None = None
+    for value in node.inputs:
+        moved = made_by(value, "Transpose")
+        perm = permutation(moved) if moved is not None else None
+        if perm is None:
+            if value is not None and value.rank != 0 and context.constant(value) is None:
+                return None
+        elif found not in (None, perm):
+            return None
+        else:
+            found = perm
+    return found if found is not None and node.output.rank == len(found) else None
+
+
+def _is_gain(context: Context, node: Node, perm: Sequence[int]) -> bool:
+    """Whether all Transposes before a node go, since every other user of what they give goes behind them, too."""
+    for value in node.inputs:
+        moved = made_by(value, "Transpose")
+        if moved is None:
+            continue
+        if moved.output in context.graph.outputs:
+            return False
+        for user, _ in context.graph.uses(moved.output):
+            back = permutation(user) if user.op == ("", "Transpose") else None
+            if user is not node and back is None and _alike(context, user) != perm and not _is_reduced(context, user):
+                return False
+    return True
+
+
+def _before(context: Context, value: Value | None, perm: Sequence[int], inverse: Sequence[int]) -> Value | None:
+    """An operand as it stands before the Transpose."""
+    moved = made_by(value, "Transpose")
+    if moved is not None:
+        return moved.inputs[0]
+    if value is None or value.rank == 0:
+        return value
+    missing = len(perm) - (value.rank or 0)
+    return context.viewed(value, lambda array: array.reshape((1,) * missing + array.shape).transpose(inverse))
+
+
+def reduced(context: Context, node: Node) -> Value | None:
+    """Reduce(Transpose(x)) is Reduce(x), where what is left stands in the same order."""
+    axes = _reduced_axes(context, node)
+    moved = made_by(node.inputs[0], "Transpose")
+    if axes is None or moved is None:
+        return None
+    where = context.sizes(axes)
+    return context.op.call(node.op_type, moved.inputs[0], where, _types=[node.output.type], **node.attributes)
+
+
+def _is_reduced(context: Context, node: Node) -> bool:
+    return not node.domain and node.op_type in REDUCTIONS and _reduced_axes(context, node) is not None
+
+
+def _reduced_axes(context: Context, node: Node) -> list[int] | None:
+    """The axes of x, of Reduce(Transpose(x)) whose other dimensions stay in their order, which aren't kept."""
+    moved, axes = made_by(node.inputs[0], "Transpose"), context.integers(node.input(1))
+    perm = permutation(moved) if moved is not None else None
+    if perm is None or not axes or node.attributes.get("keepdims", 1):
+        return None
+    gone = {axis % len(perm) for axis in axes}
+    left = [source for axis, source in enumerate(perm) if axis not in gone]
+    return sorted(perm[axis] for axis in gone) if left == sorted(left) else None
+
+
+RULES: Table = {
+    **{name: [behind] for name in _ELEMENTWISE},
+    **{name: [reduced] for name in REDUCTIONS},
+}
