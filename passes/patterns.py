@@ -36,6 +36,34 @@ from .rewrite import Builder, Key, Rewriter, Rule, Rules
 _CLOSE = 1e-6  # relative: constants are written in float32, some by way of another formula
 
 
+def constant_number(value: Value) -> float | None:
+    """The number that a constant of one element is."""
+    array = constant_array(value)
+    return None if array is None or array.size != 1 or array.dtype.kind not in "fiub" else array.item()
+
+
+def _commutes(op_type: str) -> bool:
+    row = CORE.get(op_type)
+    return row is not None and "commutative" in row.properties
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How a dialect's operators are spelled in patterns; without arguments, the hub's.
+
+    Attributes:
+        domain: of operators for which a pattern says no other.
+        spelled: the name of a method -> that of the operator.
+        number: what a number in a pattern is held against: a value -> the number that it is everywhere, if it is one.
+        commutes: whether the two operands of an operator of that domain may be in either order.
+    """
+
+    domain: str = ""
+    spelled: Callable[[str], str] = str
+    number: Callable[[Value], float | None] = constant_number
+    commutes: Callable[[str], bool] = _commutes
+
+
 @dataclass(frozen=True)
 class _Variable:
     name: str
@@ -51,16 +79,46 @@ class _Term:
 class _Recorder:
     """Takes down what a pattern's function builds."""
 
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+
     def __getattr__(self, op_type: str) -> Callable[..., _Term]:
         if op_type.startswith("_"):
             raise AttributeError(op_type)
 
-        return partial(self.call, op_type)
+        return partial(self.call, self._vocabulary.spelled(op_type))
 
-    @staticmethod
-    def call(op_type: str, *inputs: Any, _domain: str = "", _version: int = 0, **attributes: Any) -> _Term:
+    def call(
+        self, op_type: str, *inputs: Any, _domain: str | None = None, _version: int = 0, **attributes: Any
+    ) -> _Term:
         """As `Builder.call`; a pattern is of any version."""
-        return _Term((_domain, op_type), inputs, attributes)
+        return _Term((self._vocabulary.domain if _domain is None else _domain, op_type), inputs, attributes)
+
+
+class Pattern:
+    """What is looked for: one value and what it is made of.
+
+    Attributes:
+        names: its parameters, which stand for any values.
+        op: the operator that the value is the result of.
+
+    Raises:
+        InvalidModel: the function gives no operator.
+    """
+
+    def __init__(self, function: Callable[..., Any], vocabulary: Vocabulary | None = None) -> None:
+        self._vocabulary = vocabulary or Vocabulary()
+        self.names = list(inspect.signature(function).parameters)[1:]
+        root = function(_Recorder(self._vocabulary), *map(_Variable, self.names))
+        if not isinstance(root, _Term):
+            raise InvalidModel(f"{function.__name__} gives no operator")
+        self._root = root
+        self.op = root.op
+
+    def match(self, node: Node) -> dict[str, Value | None] | None:
+        """The values that the parameters stand for at a node; None where it isn't what the pattern says."""
+        found = next(_matches(self._vocabulary, self._root, node, {}), None)
+        return None if found is None or set(found) != set(self.names) else found
 
 
 def pattern_rule(pattern: Callable[..., Any], replacement: Callable[..., Any]) -> Rules:
@@ -74,20 +132,17 @@ def pattern_rule(pattern: Callable[..., Any], replacement: Callable[..., Any]) -
     Raises:
         InvalidModel: the pattern gives no operator, or the functions differ in their parameters.
     """
-    names = list(inspect.signature(pattern).parameters)[1:]
-    if list(inspect.signature(replacement).parameters)[1:] != names:
-        raise InvalidModel(f"{replacement.__name__} doesn't take what {pattern.__name__} takes: {', '.join(names)}")
-    root = pattern(_Recorder(), *map(_Variable, names))
-    if not isinstance(root, _Term):
-        raise InvalidModel(f"{pattern.__name__} gives no operator")
+    wanted = Pattern(pattern)
+    if list(inspect.signature(replacement).parameters)[1:] != wanted.names:
+        raise InvalidModel(
+            f"{replacement.__name__} doesn't take what {pattern.__name__} takes: {', '.join(wanted.names)}"
+        )
 
     def rewrite(op: Builder, node: Node) -> Value | None:
-        found = next(_matches(root, node, {}), None)
-        if found is None or set(found) != set(names):
-            return None
-        return replacement(_WithNumbers(op), *(found[name] for name in names))
+        found = wanted.match(node)
+        return None if found is None else replacement(_WithNumbers(op), *(found[name] for name in wanted.names))
 
-    return {root.op: [rewrite]}
+    return {wanted.op: [rewrite]}
 
 
 class _WithNumbers:
@@ -106,7 +161,9 @@ class _WithNumbers:
         return build(*given, **attributes)
 
 
-def _matches(term: _Term, node: Node, bound: Mapping[str, Value | None]) -> Iterator[dict[str, Value | None]]:
+def _matches(
+    vocabulary: Vocabulary, term: _Term, node: Node, bound: Mapping[str, Value | None]
+) -> Iterator[dict[str, Value | None]]:
     """Every way in which a node is what a term says, as the values of variables."""
     if node.op != term.op or any(node.attributes.get(name) != value for name, value in term.attributes.items()):
         return
@@ -114,26 +171,25 @@ def _matches(term: _Term, node: Node, bound: Mapping[str, Value | None]) -> Iter
     inputs += [None] * (len(term.inputs) - len(inputs))
     if any(value is not None for value in inputs[len(term.inputs) :]):
         return
-    row = CORE.get(node.op_type) if not node.domain else None
     orders = [inputs]
-    if row is not None and "commutative" in row.properties and len(inputs) == 2:
+    if len(inputs) == 2 and node.domain == vocabulary.domain and vocabulary.commutes(node.op_type):
         orders.append(inputs[::-1])
     for order in orders:
-        yield from _all_match(term.inputs, order, bound)
+        yield from _all_match(vocabulary, term.inputs, order, bound)
 
 
 def _all_match(
-    terms: Sequence[Any], values: Sequence[Value | None], bound: Mapping[str, Value | None]
+    vocabulary: Vocabulary, terms: Sequence[Any], values: Sequence[Value | None], bound: Mapping[str, Value | None]
 ) -> Iterator[dict[str, Value | None]]:
     if not terms:
         yield dict(bound)
         return
-    for found in _one_matches(terms[0], values[0], bound):
-        yield from _all_match(terms[1:], values[1:], found)
+    for found in _one_matches(vocabulary, terms[0], values[0], bound):
+        yield from _all_match(vocabulary, terms[1:], values[1:], found)
 
 
 def _one_matches(
-    term: Any, value: Value | None, bound: Mapping[str, Value | None]
+    vocabulary: Vocabulary, term: Any, value: Value | None, bound: Mapping[str, Value | None]
 ) -> Iterator[dict[str, Value | None]]:
     match term:
         case _Variable(name):
@@ -141,13 +197,12 @@ def _one_matches(
                 yield {**bound, name: value}
         case _Term():
             if value is not None and value.producer is not None and value.index == 0:
-                yield from _matches(term, value.producer, bound)
+                yield from _matches(vocabulary, term, value.producer, bound)
         case None:
             if value is None:
                 yield dict(bound)
         case _:
-            array = None if value is None else constant_array(value)
-            number = None if array is None or array.size != 1 or array.dtype.kind not in "fiub" else array.item()
+            number = None if value is None else vocabulary.number(value)
             if number is not None and np.isclose(number, float(term), rtol=_CLOSE, atol=0):
                 yield dict(bound)
 

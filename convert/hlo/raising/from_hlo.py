@@ -43,9 +43,11 @@ from . import (
     shape,
     sort,
 )
-from .canonical import canonical
+from .canonical import canonical, written_out
 from .collectives import HOST, refuse_more_devices
 from .complex_pairs import split_complex
+from .composed import RULES as COMPOSED
+from .composed import composed
 from .open_sizes import size_vector
 from .while_loops import recover_loops
 
@@ -55,6 +57,7 @@ RULES = combine(
     batch_norm.RULES,
     branches.RULES,
     collectives.RULES,
+    COMPOSED,
     convert.RULES,
     convolution.RULES,
     custom_calls.RULES,
@@ -112,6 +115,7 @@ def raise_graph(graph: Graph) -> Graph:
     with bulk():
         refuse_more_devices(graph)
         plain = canonical(graph)
+        plain = written_out(composed(plain, plain is not graph), graph.functions)
         plain = split_complex(plain)
         plain = plain.copy() if plain is graph else plain
         RemoveDead()(plain)

@@ -71,6 +71,16 @@ def _with_number_behind(context: Context, node: Node | None) -> Value | None:
     return node.inputs[0] if node is not None and _number(context, node.inputs[1]) == 0 else None
 
 
+def selu(context: Context, node: Node) -> Value | None:
+    """gamma * Elu(x)."""
+    found = _with_number(context, node)
+    elu = made_by(found[0], "Elu") if found is not None else None
+    if found is None or elu is None or not context.used_once(elu.output):
+        return None
+    alpha = elu.attributes.get("alpha", 1.0)
+    return context.op.Selu(elu.inputs[0], alpha=alpha, gamma=found[1], _types=[node.output.type])
+
+
 # patterns ------------------------------------------------------------------------------------------
 
 
@@ -78,8 +88,11 @@ def _hard_tanh(op: Any, x: Any) -> Any:
     return op.Where(op.Greater(x, 1.0), 1.0, op.Where(op.Less(x, -1.0), -1.0, x))
 
 
-def _hard_swish(op: Any, x: Any) -> Any:
-    return op.Mul(x, op.Div(op.Clip(op.Add(x, 3.0), 0.0, 6.0), 6.0))
+def _hard_sigmoid(op: Any, x: Any) -> Any:
+    return op.Div(op.Clip(op.Add(x, 3.0), 0.0, 6.0), 6.0)
+
+
+_SIXTH = {"alpha": 1 / 6, "beta": 0.5}
 
 
 def _tanh(op: Any, x: Any, cube: Any) -> Any:
@@ -114,7 +127,8 @@ def _gelu(order: Callable[[Any, Any, Any], Any], approximate: str, function: Cal
 _PATTERNS: tuple[tuple[int, Rules], ...] = (
     (11, pattern_rule(_hard_tanh, lambda op, x: op.Clip(x, -1.0, 1.0))),
     (1, pattern_rule(lambda op, x: op.Div(x, op.Add(op.Abs(x), 1.0)), lambda op, x: op.Softsign(x))),
-    (14, pattern_rule(_hard_swish, lambda op, x: op.HardSwish(x))),
+    (6, pattern_rule(_hard_sigmoid, lambda op, x: op.HardSigmoid(x, **_SIXTH))),
+    (14, pattern_rule(lambda op, x: op.Mul(x, op.HardSigmoid(x, **_SIXTH)), lambda op, x: op.HardSwish(x))),
     (18, pattern_rule(lambda op, x: op.Mul(x, op.Tanh(op.Softplus(x))), lambda op, x: op.Mish(x))),
     (24, pattern_rule(lambda op, x: op.Mul(x, op.Sigmoid(x)), lambda op, x: op.Swish(x))),
     *((20, _gelu(order, *function)) for order in _ORDERS for function in _GELUS),
@@ -144,6 +158,6 @@ def _matching() -> Table:
 
 
 RULES: Table = combine(
-    {"Max": [clip, relu], "Min": [clip], "Where": [leaky_relu]},
+    {"Max": [clip, relu], "Min": [clip], "Mul": [selu], "Where": [leaky_relu]},
     _matching(),
 )

@@ -1,0 +1,128 @@
+"""Functions that HLO spells out, as JAX does, and that ONNX has an operator for: activations.
+
+They are looked for in HLO, where exponential-minus-one and the complementary error function are one operation each.
+Those that are spelled out with ONNX's own operators, whatever wrote them, are found later (`passes.structure.shorten`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ....passes.graph import Graph, Node, Value
+from ....passes.hub import HUB
+from ....passes.patterns import Pattern, Vocabulary
+from ....passes.rewrite import Builder, Key, Rule
+from ....passes.types import DType
+from ..dialect import DOMAIN
+
+_FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
+
+
+def _number(value: Value) -> float | None:
+    """The number that all elements of a value are."""
+    while value.producer is not None and value.producer.op == (DOMAIN, "broadcast"):
+        source = value.producer.inputs[0]
+        assert source is not None
+        value = source
+    data = value.data
+    if data is None or data.size != 1 or not (data.dtype.is_float or data.dtype.is_integer):
+        return None
+    return float(data.numpy().reshape(()))
+
+
+_VOCABULARY = Vocabulary(
+    DOMAIN,
+    lambda name: name.replace("_", "-"),
+    _number,
+    frozenset(["add", "maximum", "minimum", "multiply"]).__contains__,
+)
+
+
+def _elu(hlo: Any, x: Any) -> Any:
+    above = hlo.compare(x, 0.0, direction="GT")
+    return hlo.select(above, x, hlo.exponential_minus_one(hlo.select(above, 0.0, x)))
+
+
+def _elu_of(hlo: Any, x: Any, alpha: Any) -> Any:
+    above = hlo.compare(x, 0.0, direction="GT")
+    return hlo.select(above, x, hlo.multiply(alpha, hlo.exponential_minus_one(hlo.select(above, 0.0, x))))
+
+
+def _celu(hlo: Any, x: Any) -> Any:
+    return hlo.add(hlo.maximum(x, 0.0), hlo.exponential_minus_one(hlo.minimum(x, 0.0)))
+
+
+def _celu_of(hlo: Any, x: Any, alpha: Any) -> Any:
+    below = hlo.exponential_minus_one(hlo.divide(hlo.minimum(x, 0.0), alpha))
+    return hlo.add(hlo.maximum(x, 0.0), hlo.multiply(alpha, below))
+
+
+def _softplus(hlo: Any, x: Any) -> Any:
+    """logaddexp(x, 0)."""
+    difference = hlo.subtract(x, 0.0)
+    far = hlo.log_plus_one(hlo.exponential(hlo.negate(hlo.abs(difference))))
+    is_nan = hlo.compare(difference, difference, direction="NE")
+    return hlo.select(is_nan, hlo.add(x, 0.0), hlo.add(hlo.maximum(x, 0.0), far))
+
+
+def _gelu(hlo: Any, x: Any) -> Any:
+    return hlo.multiply(hlo.multiply(x, 0.5), hlo.erfc(hlo.multiply(hlo.negate(x), 0.7071067811865476)))
+
+
+class _Composed(NamedTuple):
+    """An operator of ai.onnx for what a pattern finds; parameters behind the first are numbers, its attributes."""
+
+    function: Callable[..., Any]
+    op_type: str
+
+
+_TABLE = (
+    _Composed(_elu, "Elu"),
+    _Composed(_elu_of, "Elu"),
+    _Composed(_celu, "Celu"),
+    _Composed(_celu_of, "Celu"),
+    _Composed(_softplus, "Softplus"),
+    _Composed(_gelu, "Gelu"),
+)
+_PATTERNS = [(Pattern(row.function, _VOCABULARY), row.op_type) for row in _TABLE]
+RULES: Mapping[Key, list[Rule]] = {("", op_type): [Builder.copy] for _, op_type in _PATTERNS}
+"""The operators stand in the graph as they are to be."""
+
+
+def composed(graph: Graph, given: bool) -> Graph:
+    """A graph in which operators of the hub stand for what is found; the graph itself where nothing is.
+
+    Args:
+        graph: of dialect "hlo", without calls; operations of CHLO stand as they are.
+        given: it may be changed.
+    """
+    if not any(node.op in _ROOTS for _, node in graph.walk()):
+        return graph
+    graph = graph if given else graph.copy()
+    for inner in graph.graphs():
+        for node in inner.topological():
+            if node.op in _ROOTS and node.output.tensor.dtype in _FLOATS:
+                _compose(inner, node)
+    return graph
+
+
+_ROOTS = frozenset(pattern.op for pattern, _ in _PATTERNS)
+
+
+def _compose(graph: Graph, node: Node) -> None:
+    for pattern, op_type in _PATTERNS:
+        found = pattern.match(node) if pattern.op == node.op else None
+        if found is None:
+            continue
+        x, *parameters = pattern.names
+        numbers = {name: None if (value := found[name]) is None else _number(value) for name in parameters}
+        if None in numbers.values():
+            continue
+        domain, version = HUB.resolve(op_type)
+        made = Node(domain, op_type, version, node.name)
+        made.inputs, made.attributes, made.meta = [found[x]], dict(numbers), node.meta
+        made.outputs = [Value(node.output.name, node.output.type, made, 0)]
+        graph.add_nodes([made])
+        graph.replace_uses(node.output, made.output)
+        return
