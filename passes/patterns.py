@@ -165,17 +165,31 @@ def _matches(
     vocabulary: Vocabulary, term: _Term, node: Node, bound: Mapping[str, Value | None]
 ) -> Iterator[dict[str, Value | None]]:
     """Every way in which a node is what a term says, as the values of variables."""
-    if node.op != term.op or any(node.attributes.get(name) != value for name, value in term.attributes.items()):
+    if node.op != term.op or not all(
+        _is_same(node.attributes.get(name), value) for name, value in term.attributes.items()
+    ):
         return
     inputs = list(node.formal_inputs)
     inputs += [None] * (len(term.inputs) - len(inputs))
     if any(value is not None for value in inputs[len(term.inputs) :]):
         return
     orders = [inputs]
-    if len(inputs) == 2 and node.domain == vocabulary.domain and vocabulary.commutes(node.op_type):
+    if (
+        len(inputs) == 2
+        and inputs[0] is not inputs[1]
+        and node.domain == vocabulary.domain
+        and vocabulary.commutes(node.op_type)
+    ):
         orders.append(inputs[::-1])
     for order in orders:
         yield from _all_match(vocabulary, term.inputs, order, bound)
+
+
+def _is_same(found: Any, wanted: Any) -> bool:
+    """Whether an attribute is what a pattern says; floats of files are of 32 bits."""
+    if isinstance(found, float) and isinstance(wanted, float):
+        return bool(np.isclose(found, wanted, rtol=_CLOSE, atol=0))
+    return bool(found == wanted)
 
 
 def _all_match(

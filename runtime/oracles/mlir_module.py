@@ -76,11 +76,6 @@ KEPT = frozenset(
 """Operations of CHLO that backedge has a form for; what the others are in StableHLO, the bindings know."""
 
 
-COMPOSED = frozenset(["erfc"])
-"""Operations of CHLO of one operand that what is made of them shouldn't be searched for: each is a function of its own,
-`chlo.NAME.NUMBER`."""
-
-
 def describe(data: bytes) -> list[Any]:
     """The description of a module, in parts: the length of its JSON in 8 bytes, the JSON, the constants' bytes.
 
@@ -232,7 +227,6 @@ def _simplify(module: Any) -> None:
 
 def _expand_chlo(ir: Any, module: Any) -> None:
     """Have the bindings write what CHLO has beyond `KEPT` in StableHLO, for which that must look like another thing."""
-    _name_composed(ir, module)
     names = {operation.operation.name for operation in _operations(module.body)}
     chlo = {name.removeprefix("chlo.") for name in names if name.startswith("chlo.")}
     if chlo <= KEPT:
@@ -256,32 +250,6 @@ def _expand_chlo(ir: Any, module: Any) -> None:
         manager.parse("builtin.module(func.func(chlo-legalize-to-stablehlo))").run(module.operation)
     except ir.MLIRError as error:
         raise Unsupported("module", _first_error(error)) from None
-
-
-def _name_composed(ir: Any, module: Any) -> None:
-    """Call the operations of `COMPOSED` as functions, one for each type."""
-    wanted = {f"chlo.{name}" for name in COMPOSED}
-    functions: dict[tuple[str, str], str] = {}
-    for operation in [one for one in _operations(module.body) if one.operation.name in wanted]:
-        old = operation.operation
-        types = [old.operands[0].type], [old.results[0].type]
-        key = (old.name, str(types[0][0]))
-        if key not in functions:
-            functions[key] = f"{old.name}.{len(functions)}"
-            kind = ir.TypeAttr.get(ir.FunctionType.get(*types))
-            header = {"sym_name": functions[key], "sym_visibility": "private"}
-            with ir.InsertionPoint(module.body), old.location:
-                texts = {name: ir.StringAttr.get(text) for name, text in header.items()}
-                made = ir.Operation.create("func.func", attributes={**texts, "function_type": kind}, regions=1)
-                block = made.regions[0].blocks.append(types[0][0])
-            with ir.InsertionPoint(block), old.location:
-                inner = ir.Operation.create(old.name, types[1], [block.arguments[0]])
-                ir.Operation.create("func.return", [], [inner.results[0]])
-        with ir.InsertionPoint(old), old.location:
-            callee = {"callee": ir.FlatSymbolRefAttr.get(functions[key])}
-            call = ir.Operation.create("func.call", types[1], list(old.operands), callee)
-        old.results[0].replace_all_uses_with(call.results[0])
-        old.erase()
 
 
 class _Writer:

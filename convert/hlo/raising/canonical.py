@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ....passes.errors import InvalidModel, Unsupported
@@ -21,7 +21,6 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, Key, Rewriter, Rule, collect, combine, rule
 from ....passes.types import DType, TensorType
-from ....runtime.oracles.mlir_module import COMPOSED
 from ..build import HLO, HloBuilder
 from ..dialect import DOMAIN, origin_of
 from ..text.tree import ArrayShape, HloShape
@@ -32,8 +31,7 @@ _ROOM, _TIMES = 100_000, 50
 
 
 def calls(graph: Graph) -> dict[Key, list[Rule]]:
-    """Rules that write out the `call`s and `fusion`s of a graph; none where it has no functions. What JAX's bindings
-    made of an operation of CHLO becomes an operation again, until it is known whether more of it can be made.
+    """Rules that write out the `call`s and `fusion`s of a graph; none where it has no functions.
 
     Raises:
         InvalidModel: written out, the calls would make a model of an absurd size.
@@ -42,27 +40,10 @@ def calls(graph: Graph) -> dict[Key, list[Rule]]:
         return {}
     _check_size(graph)
 
-    def call(op: Builder, node: Node) -> Results:
-        computation: str = node.attributes["computation"]
-        composed = next((name for name in COMPOSED if computation.startswith(f"chlo.{name}.")), None)
-        if composed is None:
-            return op.inline(graph.functions[DOMAIN, computation, ""], node.inputs)
-        kept = Node(DOMAIN, composed, 0, node.name)
-        return op.insert(kept, node.inputs, dict(node.attributes), 1, [node.output.type])
+    def call(op: Builder, node: Node) -> Sequence[Value]:
+        return op.inline(graph.functions[DOMAIN, node.attributes["computation"], ""], node.inputs)
 
     return {(DOMAIN, name): [call] for name in ("call", "fusion")}
-
-
-def written_out(graph: Graph, functions: Mapping[tuple[str, str, str], Graph]) -> Graph:
-    """A graph with what the bindings made of the operations of CHLO that are left in it."""
-
-    def call(op: Builder, node: Node) -> Sequence[Value]:
-        return op.inline(functions[DOMAIN, node.attributes["computation"], ""], node.inputs)
-
-    rules: dict[Key, list[Rule]] = {(DOMAIN, name): [call] for name in COMPOSED}
-    if not any(node.op in rules for _, node in graph.walk()):
-        return graph
-    return Rewriter(HLO, rules, fallback=Builder.copy).run(graph, HloBuilder)
 
 
 def _check_size(graph: Graph) -> None:

@@ -1,12 +1,12 @@
 """Functions that HLO spells out, as JAX does, and that ONNX has an operator for: activations.
 
-They are looked for in HLO, where exponential-minus-one and the complementary error function are one operation each.
-Those that are spelled out with ONNX's own operators, whatever wrote them, are found later (`passes.structure.shorten`).
+They are looked for in HLO, where exponential-minus-one and log-plus-one are one operation each. Those that are spelled
+out with ONNX's own operators, whatever wrote them, are found later (`passes.structure.shorten`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ....passes.graph import Graph, Node, Value
@@ -16,7 +16,7 @@ from ....passes.rewrite import Builder, Key, Rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
 
-_FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
+_FLOATS = (DType.FLOAT16, DType.FLOAT32)  # of ONNX Runtime's kernels
 
 
 def _number(value: Value) -> float | None:
@@ -66,8 +66,42 @@ def _softplus(hlo: Any, x: Any) -> Any:
     return hlo.select(is_nan, hlo.add(x, 0.0), hlo.add(hlo.maximum(x, 0.0), far))
 
 
+# Cephes' approximations of erfc in single precision, highest powers first: of |x| < 1, of |x| < 2, of larger x
+_INSIDE = (7.8538615e-05, -8.0101937e-04, 5.1883277e-03, -2.6853813e-02, 1.1283585e-01, -3.7612626e-01, 1.1283791)
+_MIDDLE = (
+    *(2.326819970068386e-02, -1.387039388740657e-01, 3.687424674597105e-01, -5.824733027278666e-01),
+    *(6.210004621745983e-01, -4.944515323274145e-01, 3.404879937665872e-01, -2.741127028184656e-01),
+    5.638259427386472e-01,
+)
+_OUTSIDE = (
+    *(-1.047766399936249e01, 1.297719955372516e01, -7.495518717768503, 2.921019019210786),
+    *(-1.015265279202700, 4.218463358204948e-01, -2.820767439740514e-01, 5.641895067754075e-01),
+)
+
+
+def _polynomial(hlo: Any, coefficients: Sequence[float], x: Any) -> Any:
+    total: Any = coefficients[0]
+    for coefficient in coefficients[1:]:
+        total = hlo.add(hlo.multiply(total, x), coefficient)
+    return total
+
+
+def _erfc(hlo: Any, x: Any) -> Any:
+    """The complementary error function of float32 as XLA and JAX's bindings write it: 1 - x P(x^2) near 0, else
+    exp(-x^2) / |x| Q(1 / x^2), and 2 less that of negative x."""
+    square, size = hlo.multiply(x, x), hlo.abs(x)
+    exponent, inverse = hlo.negate(square), hlo.divide(1.0, square)
+    middle, outside = (_polynomial(hlo, row, inverse) for row in (_MIDDLE, _OUTSIDE))
+    factor = hlo.select(hlo.compare(size, 2.0, direction="LT"), middle, outside)
+    tail = hlo.multiply(hlo.multiply(hlo.exponential(exponent), hlo.divide(1.0, size)), factor)
+    tail = hlo.select(hlo.compare(exponent, -88.722839, direction="LT"), 0.0, tail)
+    far = hlo.select(hlo.compare(x, 0.0, direction="LT"), hlo.subtract(2.0, tail), tail)
+    near = hlo.subtract(1.0, hlo.multiply(x, _polynomial(hlo, _INSIDE, square)))
+    return hlo.select(hlo.compare(size, 1.0, direction="LT"), near, far)
+
+
 def _gelu(hlo: Any, x: Any) -> Any:
-    return hlo.multiply(hlo.multiply(x, 0.5), hlo.erfc(hlo.multiply(hlo.negate(x), 0.7071067811865476)))
+    return hlo.multiply(hlo.multiply(x, 0.5), _erfc(hlo, hlo.multiply(hlo.negate(x), 0.7071067811865476)))
 
 
 class _Composed(NamedTuple):
@@ -94,7 +128,7 @@ def composed(graph: Graph, given: bool) -> Graph:
     """A graph in which operators of the hub stand for what is found; the graph itself where nothing is.
 
     Args:
-        graph: of dialect "hlo", without calls; operations of CHLO stand as they are.
+        graph: of dialect "hlo", without calls.
         given: it may be changed.
     """
     if not any(node.op in _ROOTS for _, node in graph.walk()):

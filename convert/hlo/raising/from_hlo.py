@@ -43,7 +43,7 @@ from . import (
     shape,
     sort,
 )
-from .canonical import canonical, written_out
+from .canonical import canonical
 from .collectives import HOST, refuse_more_devices
 from .complex_pairs import split_complex
 from .composed import RULES as COMPOSED
@@ -115,7 +115,7 @@ def raise_graph(graph: Graph) -> Graph:
     with bulk():
         refuse_more_devices(graph)
         plain = canonical(graph)
-        plain = written_out(composed(plain, plain is not graph), graph.functions)
+        plain = composed(plain, plain is not graph)
         plain = split_complex(plain)
         plain = plain.copy() if plain is graph else plain
         RemoveDead()(plain)

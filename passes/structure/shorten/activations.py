@@ -8,10 +8,7 @@ from typing import Any
 from ...graph import Node, Value
 from ...patterns import pattern_rule
 from ...rewrite import Rule, Rules, combine
-from ...types import DType
-from .context import Context, Shorter, Table, made_by
-
-_FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
+from .context import FLOATS, SHORT_FLOATS, Context, Shorter, Table, made_by
 
 
 def _number(context: Context, value: Value | None) -> float | None:
@@ -22,7 +19,7 @@ def _number(context: Context, value: Value | None) -> float | None:
 
 def _with_number(context: Context, node: Node | None) -> tuple[Value, float, Value] | None:
     """An operand, the number that the other one is, and the constant it stands in; of floats."""
-    if node is None or len(node.inputs) != 2 or node.output.tensor.dtype not in _FLOATS:
+    if node is None or len(node.inputs) != 2 or node.output.tensor.dtype not in FLOATS:
         return None
     for x, other in (node.inputs, node.inputs[::-1]):
         number = _number(context, other)
@@ -58,6 +55,8 @@ def clip(context: Context, node: Node) -> Value | None:
 def leaky_relu(context: Context, node: Node) -> Value | None:
     """Where(x >= 0, x, slope * x): a NaN isn't >= 0, and stays one as a product."""
     condition, x, otherwise = node.inputs
+    if node.output.tensor.dtype not in SHORT_FLOATS:
+        return None
     compared = _with_number_behind(context, made_by(condition, "GreaterOrEqual", "Greater"))
     product = made_by(otherwise, "Mul")
     scaled = _with_number(context, product)
@@ -140,7 +139,7 @@ def _since(opset: int, rule: Rule) -> Shorter:
     """A rule of patterns as one of `Shorten`, from an opset on."""
 
     def shorter(context: Context, node: Node) -> Value | None:
-        if context.opset < opset or node.output.tensor.dtype not in _FLOATS:
+        if context.opset < opset or node.output.tensor.dtype not in SHORT_FLOATS:
             return None
         made = rule(context.op, node)
         assert made is None or isinstance(made, Value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from ...tensor import TensorData
 from ...types import DType, Type, merge
 
 Array = np.ndarray[Any, Any]
+FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
+SHORT_FLOATS = (DType.FLOAT16, DType.FLOAT32)
+"""Those in which ONNX Runtime computes most composite operators."""
 
 
 class RecordingBuilder(Builder):
@@ -151,6 +155,19 @@ def made_by(value: Value | None, *op_types: str) -> Node | None:
 def static(value: Value | None) -> tuple[int, ...] | None:
     """The sizes of a value, None unless all are known."""
     return None if value is None else value.tensor.static_shape
+
+
+def is_one_element(value: Value | None) -> bool:
+    """Whether a value certainly has one element, so that it broadcasts the same in whatever shape of ones it has."""
+    shape = static(value)
+    return shape is not None and math.prod(shape) == 1
+
+
+def unviewed(value: Value | None) -> Value | None:
+    """A value of one element in the shape in which it was computed; any other as it is."""
+    while is_one_element(value) and (node := made_by(value, "Reshape", "Squeeze", "Unsqueeze")) is not None:
+        value = node.inputs[0]
+    return value
 
 
 def permutation(node: Node) -> list[int] | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph import Graph, Node, Value
 from ...infer import words
-from .context import Context, Table, made_by, part_of_shape, permutation, static
+from .context import SHORT_FLOATS, Context, Table, made_by, part_of_shape, permutation, static
 
 RECURRENT = words("GRU LSTM RNN")
 _BIAS, _LENGTHS, _STATES = 3, 4, (5, 6)
@@ -52,7 +52,7 @@ def average_pool(context: Context, node: Node) -> Value | None:
         1
     }
     sums = (weights == 1).all() and weights.shape[:2] == (group, 1) and number == math.prod(window)
-    if not is_plain or not sums or not context.used_once(conv.output):
+    if not is_plain or not sums or not context.used_once(conv.output) or node.output.tensor.dtype not in SHORT_FLOATS:
         return None
     pads = conv.attributes.get("pads", [0])
     return context.op.AveragePool(

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...graph import Node, Value
-from ...types import Dim
-from .context import Context, Table, made_by
+from .context import FLOATS, Context, Table, is_one_element, made_by, unviewed
 
 _LAYER_NORMALIZATION, _RMS_NORMALIZATION = 17, 23  # the opsets that brought them
 
@@ -63,14 +62,17 @@ def _inverse(context: Context, value: Value | None, reciprocal: bool) -> _Invers
         assert total is not None
         epsilon, deviation = context.constant(total.inputs[1 - index]), total.inputs[index]
         found = _deviation(context, deviation) if epsilon is not None and epsilon.size == 1 else None
-        if epsilon is not None and found is not None and value is not None and value.tensor.shape == _shape(*found[:2]):
+        if epsilon is not None and found is not None and _is_kept(value, *found[:2]):
             return _Inverse(found[0], found[1], float(epsilon.reshape(-1)[0]), found[2])
     return None
 
 
-def _shape(x: Value, axes: list[int]) -> tuple[Dim, ...]:
-    """The shape of means over some axes, which are kept."""
-    return tuple(1 if axis in axes else size for axis, size in enumerate(x.tensor.shape or ()))
+def _is_kept(value: Value | None, x: Value, axes: list[int]) -> bool:
+    """Whether a mean of x over some axes has the shape in which it broadcasts to x."""
+    if value is None:
+        return False
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(x.tensor.shape or ()))
+    return value.tensor.shape == shape or (is_one_element(value) and set(shape) == {1})
 
 
 def _deviation(context: Context, value: Value | None) -> tuple[Value, list[int], bool] | None:
@@ -92,7 +94,8 @@ def _deviation(context: Context, value: Value | None) -> tuple[Value, list[int],
 
 
 def _bare(value: Value | None) -> Value | None:
-    """A value without the dimensions of size 1 that were put in; `_shape` tells whether they are right."""
+    """A value without the dimensions of size 1 that were put in; `_is_kept` tells whether they are right."""
+    value = unviewed(value)
     node = made_by(value, "Unsqueeze")
     return node.inputs[0] if node is not None else value
 
@@ -119,9 +122,9 @@ def _difference(context: Context, value: Value | None) -> tuple[Value, list[int]
     """x and the axes, of x - mean."""
     node = made_by(value, "Sub")
     mean = _mean(context, node.inputs[1]) if node is not None else None
-    if node is None or mean is None or node.inputs[0] is not mean[0] or node.inputs[1] is None:
+    if node is None or mean is None or node.inputs[0] is not mean[0]:
         return None
-    return mean if node.inputs[1].tensor.shape == _shape(*mean) else None
+    return mean if _is_kept(node.inputs[1], *mean) else None
 
 
 def _mean(context: Context, value: Value | None) -> tuple[Value, list[int]] | None:
@@ -152,7 +155,7 @@ def normalization(context: Context, node: Node) -> Value | None:
     sizes = [size for size in shape[found.axes[0] :] if isinstance(size, int)]
     dtype = found.x.tensor.dtype
     since = _LAYER_NORMALIZATION if found.centred else _RMS_NORMALIZATION
-    if context.opset < since or len(sizes) < len(found.axes) or dtype is None:
+    if context.opset < since or len(sizes) < len(found.axes) or dtype not in FLOATS:
         return None
     if found.scale is None:
         scale = context.op.const(np.ones(sizes, dtype.numpy), dtype, name="scale")

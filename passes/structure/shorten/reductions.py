@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph import Node, Value
 from ...infer import words
-from .context import Context, Table, made_by
+from .context import FLOATS, Context, Table, is_one_element, made_by, unviewed
 
 REDUCTIONS = words(
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
@@ -17,10 +17,14 @@ _ONE_AXIS = 13  # the opset from which Softmax is of one dimension; before, of a
 
 
 def reduced_axes(context: Context, node: Node | None) -> list[int] | None:
-    """The axes of a reduction that keeps them with size 1, counted from the front; None of any other node."""
-    if node is None or not node.attributes.get("keepdims", 1):
+    """The axes of a reduction, from the front, whose result broadcasts to what was reduced; None of any other node."""
+    if (
+        node is None
+        or node.inputs[0] is None
+        or not (node.attributes.get("keepdims", 1) or is_one_element(node.output))
+    ):
         return None
-    return _axes(context, node.input(1), node.output.rank)
+    return _axes(context, node.input(1), node.inputs[0].rank)
 
 
 def _axes(context: Context, value: Value | None, rank: int | None) -> list[int] | None:
@@ -73,7 +77,7 @@ def mean(context: Context, node: Node) -> Value | None:
 def _centred(context: Context, value: Value | None) -> tuple[Value, int] | None:
     """x and the axis, of x - ReduceMax(x, axis)."""
     node = made_by(value, "Sub")
-    top = made_by(node.inputs[1], "ReduceMax") if node is not None else None
+    top = made_by(unviewed(node.inputs[1]), "ReduceMax") if node is not None else None
     axes = reduced_axes(context, top)
     if node is None or top is None or axes is None or len(axes) != 1 or top.inputs[0] is not node.inputs[0]:
         return None
@@ -85,7 +89,7 @@ def _centred(context: Context, value: Value | None) -> tuple[Value, int] | None:
 
 def _exponentials(context: Context, value: Value | None, axis: int) -> Node | None:
     """The Exp whose results are summed along an axis."""
-    node = made_by(value, "ReduceSum")
+    node = made_by(unviewed(value), "ReduceSum")
     return made_by(node.inputs[0], "Exp") if node is not None and reduced_axes(context, node) == [axis] else None
 
 
@@ -93,7 +97,9 @@ def softmax(context: Context, node: Node) -> Value | None:
     """Softmax-13 as it is defined: exp(x - max) / sum(exp(x - max))."""
     exponential = made_by(node.inputs[0], "Exp")
     found = _centred(context, exponential.inputs[0]) if exponential is not None else None
-    if exponential is None or found is None or len(context.graph.uses(exponential.output)) != 2:
+    if exponential is None or found is None or node.output.tensor.dtype not in FLOATS:
+        return None
+    if len(context.graph.uses(exponential.output)) != 2:
         return None
     x, axis = found
     if _exponentials(context, node.inputs[1], axis) is not exponential:
@@ -103,9 +109,9 @@ def softmax(context: Context, node: Node) -> Value | None:
 
 def log_softmax(context: Context, node: Node) -> Value | None:
     """LogSoftmax-13 without the rounding to 0 of small quotients: x - max - log(sum(exp(x - max)))."""
-    centred, logarithm = node.inputs[0], made_by(node.inputs[1], "Log")
+    centred, logarithm = node.inputs[0], made_by(unviewed(node.inputs[1]), "Log")
     found = _centred(context, centred)
-    if found is None or logarithm is None:
+    if found is None or logarithm is None or node.output.tensor.dtype not in FLOATS:
         return None
     x, axis = found
     exponential = _exponentials(context, logarithm.inputs[0], axis)

@@ -40,23 +40,24 @@ def split(context: Context, node: Node) -> Value | None:
     shape = data.tensor.shape if data is not None else None
     if data is None or shape is None or piece is None:
         return None
-    slices: dict[_Piece, Node] = {}
+    slices: dict[_Piece, list[Node]] = {}
     for user, index in context.graph.uses(data):
         if index == 0 and user.op == ("", "Slice"):
             other = _piece(context, user)
             if other is not None and other.axis == piece.axis:
-                slices[other] = user
+                slices.setdefault(other, []).append(user)
     size = shape[piece.axis]
     assert isinstance(size, int)
     pieces = [*_path(slices, 0, piece.start), piece, *_path(slices, piece.stop, size)]
     if len(pieces) < 2 or pieces[0].start or pieces[-1].stop != size:
         return None
     sizes = context.sizes([one.stop - one.start for one in pieces])
-    types = [slices[one].output.type for one in pieces]
+    types = [slices[one][0].output.type for one in pieces]
     parts = context.op.Split(data, sizes, axis=piece.axis, _outputs=len(pieces), _types=types)
     for one, part in zip(pieces, parts, strict=True):
-        if one != piece:
-            context.replace(slices[one].output, part)
+        for user in slices[one]:
+            if user is not node:
+                context.replace(user.output, part)
     return parts[pieces.index(piece)]
 
 

@@ -1,0 +1,398 @@
+"""Operators that are put together of others: which ones, from which opset on, and that ONNX Runtime gives the numbers
+that it gave for what they were written as."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from backedge.convert import to_hub
+from backedge.convert.onnx.lowering import lower_graph
+from backedge.convert.onnx.read import read_model
+from backedge.convert.onnx.write import to_model
+from backedge.passes.verify import verify
+from onnx import parser
+
+LAST, SECOND, TAIL = "int64[1] ax = {2}", "int64[1] ax = {1}", "int64[2] ax = {1, 2}"
+EPS = "float eps = {0.001}"
+SOFTMAX = "m = ReduceMax<keepdims=1>(x, ax) d = Sub(x, m) e = Exp(d) s = ReduceSum<keepdims=1>(e, ax)"
+NUMBERS = "float half = {0.5}, float one = {1}, float three = {3}, float six = {6}, float zero = {0}, float low = {-1}"
+GELU = "float root = {1.4142135}, float inverse = {0.70710678}, float c = {0.044715}, float q = {0.7978845608}"
+VARIANCE = "a = ReduceMean<keepdims=1>(x, ax) d = Sub(x, a) v = Mul(d, d) w = ReduceMean<keepdims=1>(v, ax)"
+FAST = (
+    "a = ReduceMean<keepdims=0>(x, ax) sq = Mul(x, x) b = ReduceMean<keepdims=0>(sq, ax) aa = Mul(a, a) w = Sub(b, aa)"
+    "r = Max(w, zero) au = Unsqueeze(a, ax) d = Sub(x, au) ru = Unsqueeze(r, ax) t = Add(ru, eps) h = Sqrt(t)"
+    "i = Reciprocal(h)"
+)
+SCALE, SHIFT = "float[1, 1, 4] k = {1, 2, 3, 4}", "float[4] b0 = {1, -1, 2, 0}"
+CUTS = "int64[1] ax = {2}, int64[1] i0 = {0}, int64[1] i1 = {1}, int64[1] i3 = {3}, int64[1] i4 = {9}"
+
+X = "float[2, 3, 4] x"
+ROWS: dict[str, tuple[int, str, str, str, str]] = {
+    # name: opset, inputs, nodes, constants, operators
+    "softmax": (21, X, SOFTMAX + "y = Div(e, s)", LAST, "Softmax"),
+    "softmax_of_the_middle": (21, X, SOFTMAX + "y = Div(e, s)", SECOND, "Softmax"),
+    "softmax_of_the_last_before_13": (11, X, SOFTMAX + "y = Div(e, s)", LAST, "Softmax"),
+    "softmax_of_the_middle_before_13": (11, X, SOFTMAX + "y = Div(e, s)", SECOND, "ReduceMax Sub Exp ReduceSum Div"),
+    "softmax_of_two": (21, X, SOFTMAX + "y = Div(e, s)", TAIL, "ReduceMax Sub Exp ReduceSum Div"),
+    "softmax_whose_exponentials_are_used": (
+        21,
+        X,
+        SOFTMAX + "p = Div(e, s) y = Add(p, e)",
+        LAST,
+        "ReduceMax Sub Exp ReduceSum Div Add",
+    ),
+    "softmax_by_unsqueeze": (
+        21,
+        X,
+        "m0 = ReduceMax<keepdims=0>(x, ax) m1 = Max(m0, least) m = Unsqueeze(m1, ax) d = Sub(x, m) e = Exp(d)"
+        "s0 = ReduceSum<keepdims=0>(e, ax) s = Unsqueeze(s0, ax) y = Div(e, s)",
+        SECOND + ", float least = {-inf}",
+        "Softmax",
+    ),
+    "log_softmax": (21, X, SOFTMAX + "l = Log(s) y = Sub(d, l)", LAST, "LogSoftmax"),
+    "no_softmax_of_another_maximum": (
+        21,
+        X + ", float[2, 3, 4] z",
+        "m = ReduceMax<keepdims=1>(z, ax) d = Sub(x, m) e = Exp(d) s = ReduceSum<keepdims=1>(e, ax) y = Div(e, s)",
+        LAST,
+        "ReduceMax Sub Exp ReduceSum Div",
+    ),
+    # activations
+    "relu": (21, X, "y = Max(zero, x)", NUMBERS, "Relu"),
+    "clip": (21, X, "a = Max(x, low) y = Min(a, six)", NUMBERS, "Clip"),
+    "clip_the_other_way_round": (21, X, "a = Min(x, six) y = Max(a, low)", NUMBERS, "Clip"),
+    "relu_6": (9, X, "a = Max(x, zero) y = Min(a, six)", NUMBERS, "Clip"),
+    "no_clip_of_crossed_bounds": (21, X, "a = Max(x, six) y = Min(a, one)", NUMBERS, "Max Min"),
+    "hard_tanh": (
+        21,
+        X,
+        "a = Greater(x, one) b = Less(x, low) c = Where(b, low, x) y = Where(a, one, c)",
+        NUMBERS,
+        "Clip",
+    ),
+    "leaky_relu": (21, X, "a = GreaterOrEqual(x, zero) b = Mul(half, x) y = Where(a, x, b)", NUMBERS, "LeakyRelu"),
+    "no_leaky_relu_of_another": (
+        21,
+        X + ", float[2, 3, 4] z",
+        "a = GreaterOrEqual(z, zero) b = Mul(half, x) y = Where(a, x, b)",
+        NUMBERS,
+        "GreaterOrEqual Mul Where",
+    ),
+    "softsign": (21, X, "a = Abs(x) b = Add(a, one) y = Div(x, b)", NUMBERS, "Softsign"),
+    "hard_sigmoid": (21, X, "a = Add(x, three) b = Clip(a, zero, six) y = Div(b, six)", NUMBERS, "HardSigmoid"),
+    "hard_swish": (
+        21,
+        X,
+        "a = Add(x, three) b = Clip(a, zero, six) c = Div(b, six) y = Mul(x, c)",
+        NUMBERS,
+        "HardSwish",
+    ),
+    "hard_swish_before_14": (
+        13,
+        X,
+        "a = Add(x, three) b = Clip(a, zero, six) c = Div(b, six) y = Mul(x, c)",
+        NUMBERS,
+        "HardSigmoid Mul",
+    ),
+    "mish": (21, X, "a = Softplus(x) b = Tanh(a) y = Mul(b, x)", NUMBERS, "Mish"),
+    "selu": (21, X, "a = Elu<alpha=1.67>(x) y = Mul(three, a)", NUMBERS, "Selu"),
+    "gelu_of_a_quotient": (
+        21,
+        X,
+        "a = Div(x, root) b = Erf(a) d = Add(b, one) e = Mul(x, d) y = Mul(e, half)",
+        f"{NUMBERS}, {GELU}",
+        "Gelu",
+    ),
+    "gelu_of_a_product": (
+        21,
+        X,
+        "a = Mul(inverse, x) b = Erf(a) d = Add(one, b) e = Mul(half, x) y = Mul(d, e)",
+        f"{NUMBERS}, {GELU}",
+        "Gelu",
+    ),
+    "gelu_by_tanh": (
+        21,
+        X,
+        "a = Mul(x, x) b = Mul(a, x) d = Mul(c, b) e = Add(x, d) f = Mul(q, e) g = Tanh(f) h = Add(one, g)"
+        "i = Mul(half, h) y = Mul(x, i)",
+        f"{NUMBERS}, {GELU}",
+        "Gelu",
+    ),
+    "gelu_before_20": (
+        19,
+        X,
+        "a = Div(x, root) b = Erf(a) d = Add(b, one) e = Mul(x, d) y = Mul(e, half)",
+        f"{NUMBERS}, {GELU}",
+        "Div Erf Add Mul Mul",
+    ),
+    "no_gelu_of_another_number": (
+        21,
+        X,
+        "a = Div(x, root) b = Erf(a) d = Add(b, one) e = Mul(x, d) y = Mul(e, one)",
+        f"{NUMBERS}, float root = {{1.5}}",
+        "Div Erf Add Mul",
+    ),
+    # normalizations
+    "normalized_by_a_reciprocal": (
+        21,
+        X,
+        VARIANCE + "t = Add(w, eps) h = Sqrt(t) i = Reciprocal(h) y = Mul(d, i)",
+        f"{LAST}, {EPS}",
+        "LayerNormalization",
+    ),
+    "normalized_by_the_mean_of_squares": (
+        21,
+        X,
+        FAST + "j = Mul(i, k) n = Mul(d, j) y = Add(n, b0)",
+        f"{LAST}, {EPS}, {SCALE}, {SHIFT}, float zero = {{0}}",
+        "LayerNormalization",
+    ),
+    "normalized_before_17": (
+        16,
+        X,
+        VARIANCE + "t = Add(w, eps) h = Sqrt(t) y = Div(d, h)",
+        f"{LAST}, {EPS}",
+        "ReduceMean Sub Mul ReduceMean Add Sqrt Div",
+    ),
+    "root_mean_square_before_23": (
+        21,
+        X,
+        "v = Mul(x, x) w = ReduceMean<keepdims=1>(v, ax) t = Add(w, eps) h = Sqrt(t) y = Div(x, h)",
+        f"{LAST}, {EPS}",
+        "Mul ReduceMean Add Sqrt Div",
+    ),
+    "no_normalization_by_another_s_variance": (
+        21,
+        X + ", float[2, 3, 4] z",
+        "a = ReduceMean<keepdims=1>(x, ax) d = Sub(x, a) e = ReduceMean<keepdims=1>(z, ax) f = Sub(z, e)"
+        "v = Mul(f, f) w = ReduceMean<keepdims=1>(v, ax) t = Add(w, eps) h = Sqrt(t) y = Div(d, h)",
+        f"{LAST}, {EPS}",
+        "ReduceMean Sub ReduceMean Sub Mul ReduceMean Add Sqrt Div",
+    ),
+    "mean": (21, X, "s = ReduceSum<keepdims=0>(x, ax) y = Div(s, n)", f"{TAIL}, float n = {{12}}", "ReduceMean"),
+    "mean_by_a_product": (
+        21,
+        X,
+        "s = ReduceSum<keepdims=1>(x, ax) y = Mul(n, s)",
+        f"{LAST}, float n = {{0.25}}",
+        "ReduceMean",
+    ),
+    "no_mean_of_another_count": (
+        21,
+        X,
+        "s = ReduceSum<keepdims=0>(x, ax) y = Div(s, n)",
+        f"{TAIL}, float n = {{11}}",
+        "ReduceSum Div",
+    ),
+    # parts
+    "split": (
+        21,
+        X,
+        "a = Slice(x, i1, i4, ax) b = Slice(x, i0, i1, ax) y = Concat<axis=2>(a, b)",
+        CUTS,
+        "Split Concat",
+    ),
+    "split_where_some_overlap": (
+        21,
+        X,
+        "a = Slice(x, i1, i4, ax) b = Slice(x, i0, i1, ax) c = Slice(x, i0, i3, ax) y = Concat<axis=2>(a, b, c)",
+        CUTS,
+        "Split Slice Concat",
+    ),
+    "no_split_with_a_gap": (
+        21,
+        X,
+        "a = Slice(x, i3, i4, ax) b = Slice(x, i0, i1, ax) y = Concat<axis=2>(a, b)",
+        CUTS,
+        "Slice Slice Concat",
+    ),
+    "split_of_equal_slices": (
+        21,
+        X,
+        "a = Slice(x, i1, i4, ax) b = Slice(x, i0, i1, ax) c = Slice(x, i0, i1, ax) y = Concat<axis=2>(a, b, c)",
+        CUTS,
+        "Split Concat",
+    ),
+    # products
+    "einsum": (
+        21,
+        "float[2, 3, 4, 5] x, float[2, 6, 4, 5] z",
+        "a = Transpose<perm=[0, 2, 1, 3]>(x) b = Transpose<perm=[0, 2, 3, 1]>(z) y = MatMul(a, b)",
+        "",
+        "Einsum",
+    ),
+    "einsum_of_joined_dimensions": (
+        21,
+        "float[2, 3, 4] x, float[5, 4, 2] z",
+        "a = Transpose<perm=[1, 0, 2]>(x) b = Reshape(a, s) c = Transpose<perm=[2, 1, 0]>(z) d = Reshape(c, t)"
+        "y = MatMul(b, d)",
+        "int64[2] s = {3, 8}, int64[2] t = {8, 5}",
+        "Einsum",
+    ),
+    "einsum_whose_result_is_moved": (
+        21,
+        "float[2, 3, 4] x, float[2, 4, 5] z",
+        "a = MatMul(x, z) y = Transpose<perm=[2, 0, 1]>(a)",
+        "",
+        "Einsum",
+    ),
+    "no_einsum_before_12": (
+        11,
+        "float[2, 3, 4] x, float[2, 4, 5] z",
+        "a = MatMul(x, z) y = Transpose<perm=[2, 0, 1]>(a)",
+        "",
+        "MatMul Transpose",
+    ),
+    "no_einsum_of_dimensions_taken_apart": (
+        21,
+        "float[6, 4] x, float[2, 4, 5] z",
+        "a = Reshape(x, s) b = Transpose<perm=[1, 0, 2]>(a) c = Transpose<perm=[0, 2, 1]>(z) y = MatMul(b, z)",
+        "int64[3] s = {3, 2, 4}",
+        "Reshape Einsum",
+    ),
+    "einsum_of_a_batch_that_is_broadcast": (
+        21,
+        "float[1, 3, 4] x, float[2, 5, 4] z",
+        "b = Transpose<perm=[0, 2, 1]>(z) y = MatMul(x, b)",
+        "",
+        "Einsum",
+    ),
+    # layout
+    "transposes_around_a_layer": (
+        21,
+        "float[1, 5, 5, 2] x",
+        "a = Transpose<perm=[0, 3, 1, 2]>(x) b = Conv(a, w) c = Transpose<perm=[0, 2, 3, 1]>(b) d = Add(c, k)"
+        "e = Max(d, zero) f = Transpose<perm=[0, 3, 1, 2]>(e) g = ReduceSum<keepdims=0>(f, rest) y = Neg(g)",
+        "float[2, 2, 1, 1] w = {1, 2, 3, 4}, float[2] k = {1, 2}, float zero = {0}, int64[2] rest = {2, 3}",
+        "Transpose Conv Relu ReduceSum Neg",
+    ),
+    "transposes_of_both_operands": (
+        21,
+        "float[2, 3, 4] x, float[2, 3, 4] z",
+        "a = Transpose<perm=[2, 0, 1]>(x) b = Transpose<perm=[2, 0, 1]>(z) y = Add(a, b)",
+        "",
+        "Add Transpose",
+    ),
+    "transposes_that_differ": (
+        21,
+        "float[3, 3, 3] x, float[3, 3, 3] z",
+        "a = Transpose<perm=[2, 0, 1]>(x) b = Transpose<perm=[1, 0, 2]>(z) y = Add(a, b)",
+        "",
+        "Transpose Transpose Add",
+    ),
+    "mean_of_channels_last": (
+        21,
+        "float[2, 3, 4, 5] x",
+        "a = Transpose<perm=[0, 2, 3, 1]>(x) y = ReduceMean<keepdims=0>(a, ax)",
+        "int64[2] ax = {1, -2}",
+        "ReduceMean",
+    ),
+    "average_pool": (
+        21,
+        "float[1, 2, 4, 4] x",
+        "a = Conv<group=2, strides=[2, 2]>(x, w) y = Div(a, n)",
+        "float[2, 1, 2, 2] w = {1, 1, 1, 1, 1, 1, 1, 1}, float n = {4}",
+        "AveragePool",
+    ),
+    "average_pool_over_pads": (
+        21,
+        "float[1, 2, 4, 4] x",
+        "a = Conv<group=2, pads=[1, 0, 0, 1]>(x, w) y = Div(a, n)",
+        "float[2, 1, 2, 2] w = {1, 1, 1, 1, 1, 1, 1, 1}, float n = {4}",
+        "AveragePool",
+    ),
+    # once
+    "one_of_equal_nodes": (21, X, "a = Exp(x) b = Exp(x) y = Add(a, b)", "", "Exp Add"),
+    "one_of_equal_constants": (
+        21,
+        X,
+        "a = Sub(x, u) b = Sub(x, v) y = Mul(a, b)",
+        "float u = {2}, float v = {2}",
+        "Sub Mul",
+    ),
+    "zeros_of_two_signs_are_two": (
+        21,
+        X,
+        "a = Div(x, u) b = Div(x, v) y = Add(a, b)",
+        "float u = {0.0}, float v = {-0.0}",
+        "Div Div Add",
+    ),
+    "where_of_a_constant": (21, X, "y0 = Where(t, x, s) y = Neg(y0)", "bool t = {1}, float s = {2}", "Neg"),
+}
+
+
+def _model(opset: int, inputs: str, nodes: str, constants: str) -> onnx.ModelProto:
+    """At an opset that has what the rows are written in; they are lowered to `opset`."""
+    header = f'<ir_version: 10, opset_import: ["" : 21]> checked ({inputs}) => (y)'
+    model = parser.parse_model(f"{header} <{constants}> {{ {nodes} }}" if constants else f"{header} {{ {nodes} }}")
+    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True)
+    onnx.checker.check_model(inferred)
+    return inferred
+
+
+def _feeds(model: onnx.ModelProto) -> list[dict[str, np.ndarray]]:
+    """Ordinary numbers, large ones, and some that aren't finite."""
+    rng = np.random.default_rng(0)
+    found: list[dict[str, np.ndarray]] = []
+    for scale, special in ((1.0, ()), (30.0, ()), (2.0, (np.nan, np.inf, -np.inf))):
+        feeds = {}
+        for value in model.graph.input:
+            shape = [size.dim_value for size in value.type.tensor_type.shape.dim]
+            feeds[value.name] = (rng.standard_normal(shape) * scale).astype(np.float32)
+            feeds[value.name].reshape(-1)[: len(special)] = special
+        found.append(feeds)
+    return found
+
+
+def _run(model: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> np.ndarray:
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, feeds)
+    return np.asarray(found)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_operators_and_numbers(name: str) -> None:
+    opset, inputs, nodes, constants, operators = ROWS[name]
+    written = _model(opset, inputs, nodes, constants)
+    lowered = lower_graph(verify(to_hub(read_model(written))), opset)
+    assert Counter(node.op_type for node in lowered.nodes) == Counter(operators.split())
+    made = to_model(lowered)
+    onnx.checker.check_model(made)
+    for feeds in _feeds(written):
+        with np.errstate(all="ignore"):
+            np.testing.assert_allclose(_run(made, feeds), _run(written, feeds), rtol=2e-5, atol=2e-6)
+
+
+def test_a_root_mean_square_at_23() -> None:
+    _, inputs, nodes, constants, _ = ROWS["root_mean_square_before_23"]
+    lowered = lower_graph(to_hub(read_model(_model(21, inputs, nodes, constants))), 23)
+    assert [node.op_type for node in lowered.nodes] == ["RMSNormalization"]
+
+
+def test_numbers_that_are_drawn_are_drawn_twice() -> None:
+    nodes = "a = RandomNormalLike(x) b = RandomNormalLike(x) y = Sub(a, b)"
+    lowered = lower_graph(to_hub(read_model(_model(21, X, nodes, ""))), 21)
+    assert [node.op_type for node in lowered.nodes] == ["RandomNormalLike", "RandomNormalLike", "Sub"]
+
+
+def test_weights_that_are_equal_stay_apart() -> None:
+    constants = "float[4] b1 = {0, 0, 0, 0}, float[4] b2 = {0, 0, 0, 0}"
+    lowered = lower_graph(to_hub(read_model(_model(21, X, "a = Mul(x, b1) y = Add(a, b2)", constants))), 21)
+    assert [value.name for value in lowered.constants] == ["b1", "b2"]
+
+
+def test_equal_outputs_keep_their_names() -> None:
+    text = (
+        f'<ir_version: 10, opset_import: ["" : 21]> checked ({X}) => (y, z, w) {{ y = Exp(x) z = Exp(x) w = Neg(z) }}'
+    )
+    written = onnx.shape_inference.infer_shapes(parser.parse_model(text))
+    lowered = lower_graph(to_hub(read_model(written)), 21)
+    assert [value.name for value in lowered.outputs] == ["y", "z", "w"]
+    session = onnxruntime.InferenceSession(to_model(lowered).SerializeToString())
+    x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(2, 3, 4)
+    for found, wanted in zip(session.run(None, {"x": x}), (np.exp(x), np.exp(x), -np.exp(x)), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
