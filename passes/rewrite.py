@@ -30,7 +30,7 @@ from .names import Names
 from .node import ORIGIN
 from .refusals import model_walk
 from .schemas import schema
-from .sizes import OpenSize
+from .sizes import OpenSize, Size
 from .tensor import TensorData
 from .types import DType, Type, is_known, merge
 
@@ -122,6 +122,7 @@ class Rewriter:
     `origin` is that of the node which is being rewritten; `made_of` counts instead, while what it is made of is.
     `given`: the nodes are a file's own (`graph.GIVEN`). Where a rule then fails in a way that no rule should, ONNX's
     schema and inference are asked whether the node is one at all: it is refused if not, else the failure is ours.
+    `sizes`: the open sizes that a graph has as values already (`passes.build.open_sizes`).
     `refusals`: where it isn't None, it takes up what is refused, and the walk goes on (`passes.refusals`). `unknown`:
     values that depend on refused nodes of unknown type; refusals of nodes that read them only follow from those.
     """
@@ -140,6 +141,7 @@ class Rewriter:
     given: bool = False
     origin: str = ""
     made_of: str = ""
+    sizes: dict[tuple[Graph, Size], Value] = field(default_factory=dict)
     refusals: list[Unsupported] | None = None
     unknown: set[Value] = field(default_factory=set)
 

@@ -189,6 +189,11 @@ def largest(left: int | str, right: int | str) -> int:
     return open_size(computed("max", _size(left), _size(right)))
 
 
+def smallest(left: int | str, right: int | str) -> int:
+    """The smaller one of two sizes."""
+    return open_size(computed("min", _size(left), _size(right)))
+
+
 def open_size(size: Size) -> int:
     """A size as a dimension that can be computed with: an `OpenSize` where it is open."""
     return size if isinstance(size, int) else cast("int", OpenSize(text_of(size)))
@@ -340,8 +345,10 @@ def _difference_at_least(size: Polynomial) -> int | None:
             rest = size - Polynomial((((atom,), factor),))
             scaled = at_least(rest * atom.right - atom.left * -factor)
             return None if scaled is None else scaled // atom.right
-        if atom.function == "min":
-            return None
+        if atom.function == "min":  # which isn't above either
+            rest = size - Polynomial((((atom,), factor),))
+            lows = [at_least(rest + one * factor) for one in (atom.left, atom.right)]
+            return max((low for low in lows if low is not None), default=None)
     return None
 
 

@@ -4,6 +4,7 @@ around them."""
 from .arrays import arange, concat, expr, length_of, product, shape_of, size_of, where
 from .expression import Expr, Inconsistent, Operand
 from .loop_builder import loop
+from .open_sizes import size_scalar
 from .values import (
     MOST_FOLDED,
     MOST_MOVED,
@@ -40,6 +41,7 @@ __all__ = [
     "shape_of",
     "shape_vector",
     "size_of",
+    "size_scalar",
     "slice_axes",
     "squeeze",
     "stack",

@@ -11,19 +11,23 @@ import numpy as np
 
 from ..graph import Value
 from ..rewrite import Builder
-from ..types import DType
+from ..sizes import OpenSize
+from ..types import DType, TensorType
 from .expression import E, Expr, Inconsistent, Operand, computed, small_constant
-from .values import Array
+from .open_sizes import size_scalar
+from .values import Array, shape_vector
 
 _MOST_COUNTED = 4096  # numbers counted at once; more are a Range
 
 
 def expr(op: Builder, item: Value | Array | Sequence[Any] | float, dtype: DType | None = None) -> Expr:
-    """A value (known where it is a constant of no more than 4096 elements), or given elements.
+    """A value (known where it is a constant of no more than 4096 elements), or given elements, or sizes.
 
     Args:
         dtype: that of the result. Without it, Python's integers are int64 and its floats float32.
     """
+    if isinstance(item, list | tuple) and any(isinstance(one, OpenSize) for one in item):
+        item = shape_vector(op, item)
     if isinstance(item, Value):
         made = Expr(op, item, small_constant(item))
         return made if dtype is None else made.cast(dtype)
@@ -92,6 +96,9 @@ def arange(op: Builder, count: Expr | Value | int) -> Expr:
     """
     if isinstance(count, Value):
         count = expr(op, count)
+    if isinstance(count, OpenSize):
+        type = TensorType(DType.INT64, (count,))
+        return Expr(op, op.Range(op.const(0), size_scalar(op, count), op.const(1), _types=[type]))
     known = count if isinstance(count, int) else count.item()
     if known is None and isinstance(count, Expr) and count.array is not None:
         raise Inconsistent(f"counted up to {count.array.size} numbers")

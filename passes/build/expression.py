@@ -23,12 +23,12 @@ from ..graph import Value
 from ..infer import constant_array
 from ..preconditions import dtype_of
 from ..rewrite import Builder
+from ..sizes import OpenSize
 from ..types import DType, Shape
 from . import values
-from .values import MOST_FOLDED, MOST_MOVED, Array, Dim
+from .open_sizes import size_scalar
+from .values import INT64_MAX, INT64_MIN, MOST_FOLDED, MOST_MOVED, Array, Dim
 
-INT64_MAX = 2**63 - 1
-INT64_MIN = -(2**63)
 _MOST_BROADCAST = 1 << 20  # elements
 _Index = int | slice | EllipsisType | None
 Operand = Union["Expr", Value, Array, float]
@@ -257,7 +257,7 @@ class Expr:
 
     def split(self, parts: int | Sequence[int], axis: int) -> list[Self]:
         """Equal parts, or parts of these sizes, along an axis."""
-        sizes = None if isinstance(parts, int) else self.op.const(list(parts), DType.INT64)
+        sizes = None if isinstance(parts, int) else values.shape_vector(self.op, parts)
         count = parts if isinstance(parts, int) else len(parts)
         made = self.op.Split(self, sizes, axis=axis, num_outputs=count if sizes is None else None, _outputs=count)
         return [self.make(part) for part in (made if count > 1 else [made])]
@@ -314,7 +314,7 @@ class Expr:
         """NumPy's basic indexing: numbers, slices (whose bounds may be expressions), `...` and None."""
         items = tuple(_with_known_bounds(item) for item in (index if isinstance(index, tuple) else (index,)))
         bounds = [bound for item in items if isinstance(item, slice) for bound in (item.start, item.stop)]
-        if self.array is not None and not any(isinstance(bound, Expr) for bound in bounds):
+        if self.array is not None and not any(isinstance(bound, Expr | OpenSize) for bound in bounds):
             return self.make(computed(self.array.__getitem__, items))
         split = next((position for position, item in enumerate(items) if item is ...), len(items))
         parts = [*_axes(items[:split], 0, 1), *_axes(items[:split:-1], -1, -1)]
@@ -331,13 +331,16 @@ class Expr:
         return type(self)(self.op, operand)
 
     def like(self, other: Operand) -> Self:
-        """Another operand as an expression; numbers and arrays in this one's element type (float32 if unknown)."""
+        """Another operand as an expression; numbers, arrays and open sizes in this one's element type (float32 if
+        unknown)."""
         if isinstance(other, Expr):
             assert isinstance(other, type(self))
             return other
         if isinstance(other, Value):
             return type(self)(self.op, other, small_constant(other))
         dtype = self.dtype if self._value is None or self._value.tensor.dtype else DType.FLOAT32
+        if isinstance(other, OpenSize):
+            return self.make(size_scalar(self.op, other)).cast(dtype)
         with np.errstate(invalid="ignore"):
             return self.make(np.asarray(other).astype(dtype.numpy))
 

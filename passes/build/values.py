@@ -1,7 +1,8 @@
 """Values of the hub made of values: cast, reshaped, transposed, broadcast, sliced, padded.
 
 What changes nothing isn't built, and small constants are changed at once. Sizes are given as `Dim`s: numbers where they
-are known, int64 scalars or vectors of the graph (or array expressions) where only a run tells them.
+are known, int64 scalars or vectors of the graph (or array expressions) where only a run tells them. An open size
+(`OpenSize`) stands for a number.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ..protos import enum_of
 from ..rewrite import Builder
 from ..tensor import TensorData
 from ..types import DType, TensorType
+from .open_sizes import size_value
 
 Array = np.ndarray[Any, Any]
 
@@ -29,6 +31,8 @@ MOST_FOLDED = 64
 MOST_MOVED = 4096
 """Elements of a constant that is transposed, sliced or computed with at once."""
 _MOST_FILLED = 1 << 28
+INT64_MAX = 2**63 - 1
+INT64_MIN = -(2**63)
 
 
 class Expression(Protocol):
@@ -106,8 +110,8 @@ def cast(op: Builder, value: Value, dtype: DType, where: object = None) -> Value
 
 def _known_dims(dim: Dim) -> list[int] | None:
     """The sizes that a `Dim` stands for; None where only a run tells them."""
-    if isinstance(dim, int):
-        return [dim]
+    if isinstance(dim, int | str):  # a text is an open size
+        return [dim] if isinstance(dim, int) else None
     array = constant_array(dim) if isinstance(dim, Value) else dim.array
     return None if array is None else [int(size) for size in array.reshape(-1)]
 
@@ -122,7 +126,7 @@ def shape_vector(op: Builder, dims: Sequence[Dim]) -> Value:
     """Sizes one after the other as an int64 vector; a constant where all are known.
 
     Args:
-        dims: numbers, and int64 scalars or vectors.
+        dims: numbers, open sizes, and int64 scalars or vectors.
     """
     parts: list[Value] = []
     for known, run in groupby(dims, lambda dim: _known_dims(dim) is not None):
@@ -131,11 +135,20 @@ def shape_vector(op: Builder, dims: Sequence[Dim]) -> Value:
             continue
         for dim in run:
             assert not isinstance(dim, int)
+            if isinstance(dim, str):
+                parts.append(size_value(op, dim))
+                continue
             size = cast(op, dim if isinstance(dim, Value) else dim.value(), DType.INT64)
             parts.append(unsqueeze(op, size, [0]) if size.rank == 0 else size)
     if not parts:
         return op.const([], DType.INT64)
     return parts[0] if len(parts) == 1 else op.Concat(*parts, axis=0)
+
+
+def _open_shape(dims: Sequence[Dim | None]) -> tuple[int, ...] | None:
+    """Sizes of which some are open; None where all are numbers, or one is a value of the graph."""
+    found = tuple(dim for dim in dims if isinstance(dim, int | str))
+    return found if len(found) == len(dims) and any(isinstance(dim, str) for dim in found) else None
 
 
 def reshape(op: Builder, value: Value, dims: Sequence[Dim | None]) -> Value:
@@ -148,6 +161,9 @@ def reshape(op: Builder, value: Value, dims: Sequence[Dim | None]) -> Value:
     Raises:
         InvalidModel: a constant hasn't as many elements.
     """
+    shape = _open_shape(dims)
+    if shape is not None:
+        return _reshape_open(op, value, shape)
     given = [size_of_axis(value, axis) if dim is None else dim for axis, dim in enumerate(dims)]
     sizes = static_shape_of([0 if dim is None else dim for dim in given])
     if sizes is not None and None not in given:
@@ -170,6 +186,21 @@ def _reshape_known(op: Builder, value: Value, sizes: list[int]) -> Value:
         return value
     stated = TensorType(value.tensor.dtype, tuple(sizes)) if -1 not in sizes else None
     return op.Reshape(value, op.const(sizes, DType.INT64), allowzero=1 if 0 in sizes else None, _types=[stated])
+
+
+def _reshape_open(op: Builder, value: Value, shape: tuple[int, ...]) -> Value:
+    """ONNX's Reshape copies a size from the same place (0) and finds one out (-1)."""
+    have, type = value.tensor.shape or (), TensorType(value.tensor.dtype, shape)
+    if have == shape:
+        return value
+    listed = [0 if place < len(have) and have[place] == dim else dim for place, dim in enumerate(shape)]
+    open_ = [place for place, dim in enumerate(listed) if isinstance(dim, str)]
+    if len(open_) == 1 and 0 not in (*shape, *have):
+        listed[open_[0]] = -1
+        open_ = []
+    if open_ or 0 in shape:
+        return op.Reshape(value, shape_vector(op, shape), allowzero=1, _types=[type])
+    return op.Reshape(value, op.const(listed, DType.INT64), _types=[type])
 
 
 def unsqueeze(op: Builder, value: Value, axes: Sequence[int]) -> Value:
@@ -207,7 +238,17 @@ def broadcast_to(op: Builder, value: Value, dims: Sequence[Dim]) -> Value:
     known = static_shape_of(dims)
     if known is not None and value.tensor.shape == tuple(known):
         return value
-    return op.Expand(value, shape_vector(op, dims))
+    shape, have = _open_shape(dims), value.tensor.shape
+    if shape is None or have is None:
+        return op.Expand(value, shape_vector(op, dims))
+    if have == shape:
+        return value
+    spreads = len(have) <= len(shape) and all(
+        one in (1, other) for one, other in zip(reversed(have), reversed(shape), strict=False)
+    )
+    return op.Expand(
+        value, shape_vector(op, shape), _types=[TensorType(value.tensor.dtype, shape) if spreads else None]
+    )
 
 
 # parts ---------------------------------------------------------------------------------------------
@@ -241,7 +282,7 @@ def slice_axes(
         for axis, start, end, step in zip(axes, first, last, steps, strict=True):
             part[axis] = slice(start, end, step)
         return _changed(op, data, lambda array: array[tuple(part)])
-    step = None if set(steps) == {1} else op.const(list(steps), DType.INT64)
+    step = None if set(steps) == {1} else shape_vector(op, steps)
     where = op.const(list(axes), DType.INT64)
     return op.Slice(value, shape_vector(op, starts), shape_vector(op, ends), where, step)
 

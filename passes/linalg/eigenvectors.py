@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from ..loop import Sliced
 from ..types import DType
 from .iterate import Made, Pass, iterate
@@ -21,7 +19,7 @@ def balanced(a: Matrix) -> tuple[Matrix, Matrix]:
     Column and row are taken in turn, until none can be made smaller. No digit is lost.
     """
     batch, size, _ = a.sizes
-    ones = a.real.filled(np.ones((*batch, size, 1)))
+    ones = a.real.full(1, *batch, size, 1)
     if size == 1:
         return a, ones
     a, scale = a.of_size_one()
@@ -82,7 +80,7 @@ def _triangular(form: Matrix, basis: Matrix) -> tuple[Matrix, Matrix]:
     other = below.sign() * (below.abs() / total).sqrt()
     paired, weights = (first + second for first, second in map(_for_both, (where(pair, form.like(1), 0), weight)))
     first, second = (x.column() for x in _for_both(other))
-    on, over, under = (form.constant(np.eye(size, k=shift, dtype=bool)) for shift in (0, 1, -1))
+    on, over, under = map(form.on_diagonal, (0, 1, -1))
     real = where(on, (1 - paired).column(), where(over, first, where(under, second, 0)))
     turn = complex_of(real, where(on, weights.column(), 0))
     return turn.H @ (form @ turn), basis @ turn
@@ -122,7 +120,7 @@ def eigenvectors(form: Matrix, basis: Matrix, values: Matrix, left: bool) -> Mat
     turned = where(real, found.real, turned)
     if size == 1:
         return turned
-    before = turned.at(form.constant([max(column - 1, 0) for column in range(size)]))
+    before = turned.at((form.columns() - 1).maximum(0))
     return where((values.imag < 0).row(), before.conj(), turned)
 
 
@@ -142,13 +140,12 @@ def _substituted(form: Matrix, values: Matrix) -> Matrix:
     batch, size, _ = form.sizes
     if size == 1:
         return form.eye(*batch, 1, 1)
-    least = form.tiny
 
     def step(now: Pass) -> Made:
         (found,), (line, here), (across,) = now.state, now.parts, now.captured
-        row = size - 1 - now.number
+        row = now.number.like(size - 1) - now.number
         apart = across - here.column().column()
-        bound = (across.abs1() * found.epsilon).maximum(least)
+        bound = (across.abs1() * found.epsilon).maximum(found.tiny)
         apart = where(apart.abs1() < bound, -bound, apart)
         behind = found.columns() > row
         fresh = where(behind, line.row() @ found / apart, 0)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..loop import Sliced, Stacked
+from ..sizes import smallest
 from ..types import DType
 from .iterate import Made, Pass, iterate
 from .matrix import Matrix, concat, where
@@ -30,7 +29,9 @@ def lu(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
         work = where(j.equals(k) & (i > k), factors, work - factors * where(j > k, line, 0))
         return Made([work], [(best + 1).squeeze(-1), zero.squeeze(-2, -1)])
 
-    found, pivots, zeros = iterate(a.op, min(rows, columns), step, [a], stacked=Stacked(len(batch)), name="elimination")
+    found, pivots, zeros = iterate(
+        a.op, smallest(rows, columns), step, [a], stacked=Stacked(len(batch)), name="elimination"
+    )
     return found, pivots.cast(DType.INT32), zeros.first_true()
 
 
@@ -129,7 +130,7 @@ def qr(a: Matrix) -> tuple[Matrix, Matrix]:
         work, tau = _reduced_column(now.state[0], now.number, now.number)
         return Made([work], [tau])
 
-    found, tau = iterate(a.op, min(rows, columns), step, [a], stacked=Stacked(len(batch)), name="qr")
+    found, tau = iterate(a.op, smallest(rows, columns), step, [a], stacked=Stacked(len(batch)), name="qr")
     return found, tau
 
 
@@ -149,9 +150,9 @@ def qr_with_pivots(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:
         work, tau = _reduced_column(work.take(swap.row().broadcast_to(*batch, rows, columns), -1), k, k)
         return Made([work, order.take(swap, -1)], [tau])
 
-    first = a.constant(np.broadcast_to(np.arange(1, columns + 1), (*batch, columns)))
+    first = (a.columns() + 1).broadcast_to(*batch, columns)
     kept = Stacked(len(batch))
-    found, order, tau = iterate(a.op, min(rows, columns), step, [a, first], stacked=kept, name="qr")
+    found, order, tau = iterate(a.op, smallest(rows, columns), step, [a, first], stacked=kept, name="qr")
     return found, order.cast(DType.INT32), tau
 
 
@@ -189,9 +190,8 @@ def applied(a: Matrix, tau: Matrix, c: Matrix, left: bool, adjoint: bool) -> Mat
         return c
     if not left:
         return applied(a, tau, c.H, True, not adjoint).H
-    batch, _, columns = a.sizes
-    vectors = a.triangle(lower=True, shift=-1) + a.real.eye(*a.shape)
-    vectors = vectors.slice(0, count) if count < columns else vectors
+    batch, _, _ = a.sizes
+    vectors = (a.triangle(lower=True, shift=-1) + a.real.eye(*a.shape)).slice(0, count)
     start, end, stride = (0, -1, 1) if adjoint else (-1, 0, -1)  # the last reflection first; their adjoints in order
     tau = tau.conj() if adjoint else tau
     walk = [(vectors, Sliced(len(batch) + 1, start, end, stride)), (tau, Sliced(len(batch), start, end, stride))]

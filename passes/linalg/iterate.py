@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..build import size_scalar
 from ..graph import Value
 from ..loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
 from ..rewrite import Builder
@@ -64,8 +65,16 @@ def iterate(
         slots.append(Condition())
     body.graph.outputs = _values(body, [*left, *(() if made.go_on is None else (made.go_on,))])
     operands = _values(op, [*state, *(x for x, _ in sliced), *captured])
-    results = iter(op.loop(op.const(trips), None, slots, operands, body.graph))
+    types = [value.type for value in _values(op, state)]
+    if stacked is not None:
+        types += [_stack_type(x, stacked.axis, trips) for x in made.stacked for _ in x.parts]
+    results = iter(op.loop(size_scalar(op, trips), None, slots, operands, body.graph, types))
     return [Matrix.of(op, *(next(results) for _ in x.parts)) for x in left]
+
+
+def _stack_type(element: Matrix, axis: int, count: int) -> TensorType:
+    shape = element.shape
+    return TensorType(element.dtype, (*shape[:axis], count, *shape[axis:]))
 
 
 def _values(op: Builder, arrays: Sequence[Matrix]) -> list[Value]:

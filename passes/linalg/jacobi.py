@@ -7,10 +7,7 @@ rounds. Rounds go on until a whole sweep found nothing to rotate.
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
+from ..sizes import is_below, smallest
 from .factors import formed, qr
 from .iterate import Made, Pass, iterate
 from .matrix import Matrix, concat, where
@@ -18,12 +15,11 @@ from .matrix import Matrix, concat, where
 _MOST_SWEEPS = 30
 
 
-def _round_robin(size: int) -> list[int]:
+def _round_robin(x: Matrix, size: int) -> Matrix:
     """The columns' next positions: the first stays, the others go round."""
-    half = size // 2
-    if half == 1:
-        return [0, 1]
-    return [0, half, *range(1, half - 1), *range(half + 1, size), half - 1]
+    half, place = size // 2, x.count(size)
+    onwards = where(place < half, place - 1, where(place < size - 1, place + 1, half - 1))
+    return where(place.equals(0), 0, where(place.equals(1), half, onwards))
 
 
 def _rotation(p: Matrix, q: Matrix, between: Matrix) -> tuple[Matrix, Matrix]:
@@ -47,7 +43,7 @@ def _turned(x: Matrix, cosine: Matrix, sine: Matrix, axis: int) -> Matrix:
     size = x.shape[axis]
     first, second = x.split([size // 2] * 2, axis)
     turned = [first * cosine - sine.conj() * second, sine * first + second * cosine]
-    return concat(turned, axis).at(x.constant(_round_robin(size)), axis)
+    return concat(turned, axis).at(_round_robin(x, size), axis)
 
 
 def _rounds_left(quiet: Matrix, turned: Matrix, size: int) -> tuple[Matrix, Matrix]:
@@ -56,16 +52,14 @@ def _rounds_left(quiet: Matrix, turned: Matrix, size: int) -> tuple[Matrix, Matr
     return quiet, quiet < size - 1
 
 
-def _even(x: Matrix, axes: tuple[int, ...], corner: float | None = None) -> Matrix:
+def _even(x: Matrix, axes: tuple[int, ...], corner: Matrix | None = None) -> Matrix:
     """One row, column more where their number is odd: zeros, and `corner` at their end."""
-    if x.shape[axes[-1]] % 2 == 0:
+    size = x.shape[axes[-1]]
+    odd = size % 2
+    if odd == 0:
         return x
-    x = x.pad([0] * len(axes) + [1] * len(axes), axes)
-    if corner is None:
-        return x
-    end = np.zeros(x.shape, bool)
-    end[..., -1, -1] = True
-    return where(x.constant(end), corner, x)
+    x = x.pad([0] * len(axes) + [odd] * len(axes), axes)
+    return x if corner is None else where((x.rows() >= size) & (x.columns() >= size), corner, x)
 
 
 def _sorted(keys: Matrix, count: int, largest: bool, columns: Matrix) -> tuple[Matrix, Matrix]:
@@ -86,7 +80,7 @@ def eigen(a: Matrix, lower: bool) -> tuple[Matrix, Matrix]:
     if size == 1:
         return a.real.squeeze(-1), a.eye(*batch, 1, 1)
     a, scale = a.of_size_one()
-    a = _even(a, (-2, -1), 4.0 * size)  # which is more than any eigenvalue
+    a = _even(a, (-2, -1), a.real.like(size) * 4)  # which is more than any eigenvalue
     even, least = size + size % 2, a.epsilon / 2
     half = even // 2
 
@@ -96,7 +90,7 @@ def eigen(a: Matrix, lower: bool) -> tuple[Matrix, Matrix]:
 
         def picked(start: int) -> Matrix:
             """Every element a row and a column further on, from `start`."""
-            return flat.slice(start, start + (half - 1) * (even + 1) + 1, -1, even + 1)
+            return flat.every(even + 1, start, half)
 
         between = picked(half)
         cosine, sine = _rotation(picked(0).real, picked(half * (even + 1)).real, between)
@@ -119,20 +113,21 @@ def singular(a: Matrix, full: bool, vectors: bool = True) -> tuple[Matrix, Matri
         vectors: else U and V^H are None.
     """
     _, rows, columns = a.sizes
-    if rows < columns:
+    if is_below(rows, columns):
         values, u, v = singular(a.H, full, vectors)
         return values, None if v is None else v.H, None if u is None else u.H
     a, scale = a.of_size_one()
     g, v = _orthogonal(a)
     lengths = g.norm(-2).squeeze(-2)
-    if columns > 1 and columns % 2:  # what was added comes last, even among columns of zeros
+    if columns != 1 and columns % 2:  # what was added comes last, even among columns of zeros
         lengths = where(v.abs2().sum(-2).squeeze(-2).equals(0), -1, lengths)
     lengths, ordered = _sorted(lengths, columns, True, concat([g, v], -2))
-    values = lengths * scale.squeeze(-1)
+    count = smallest(rows, columns)
+    values = lengths.slice(0, count) * scale.squeeze(-1)
     if not vectors:
         return values, None, None
     g, v = ordered.split([rows, columns], -2)
-    return values, _completed(g, full), v.H
+    return values, _completed(g.slice(0, count), full), (v if full else v.slice(0, count)).H
 
 
 def _orthogonal(g: Matrix) -> tuple[Matrix, Matrix]:
@@ -141,7 +136,7 @@ def _orthogonal(g: Matrix) -> tuple[Matrix, Matrix]:
     if columns == 1:
         return g, g.eye(*batch, 1, 1)
     g = _even(g, (-1,))
-    even, least = columns + columns % 2, g.epsilon * math.sqrt(rows)
+    even = columns + columns % 2
 
     def step(now: Pass) -> Made:
         g, v, quiet = now.state
@@ -149,6 +144,7 @@ def _orthogonal(g: Matrix) -> tuple[Matrix, Matrix]:
         p, q = (half.abs2().sum(-2) for half in (first, second))
         between = (first.conj() * second).sum(-2)
         cosine, sine = _rotation(p, q, between)
+        least = g.real.like(rows).sqrt() * g.epsilon
         quiet, more = _rounds_left(quiet, between.abs1() > p.sqrt() * q.sqrt() * least, even)
         return Made([_turned(g, cosine, sine, -1), _turned(v, cosine, sine, -1), quiet], go_on=more)
 
@@ -163,6 +159,7 @@ def _completed(g: Matrix, full: bool) -> Matrix:
     _, rows, columns = g.sizes
     packed, tau = qr(g)
     signs = where(packed.diagonal() < 0, -tau.real.like(1), 1)
-    if full and rows > columns:
-        packed, signs = packed.pad([0, rows - columns], [-1]), signs.pad([0, rows - columns], [-1], 1)
+    missing = rows - columns if full else 0
+    if missing:
+        packed, signs = packed.pad([0, missing], [-1]), signs.pad([0, missing], [-1], 1)
     return formed(packed, tau) * signs.row()

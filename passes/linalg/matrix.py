@@ -14,7 +14,8 @@ from ..build import Expr, expr
 from ..errors import Unsupported
 from ..graph import Value
 from ..rewrite import Builder
-from ..types import DType
+from ..sizes import OpenSize, dims_of, largest, smallest
+from ..types import DType, TensorType
 
 _Operation = Callable[[Any, Any], Expr]
 _Slices = dict[int, slice]
@@ -36,7 +37,7 @@ def _real(method: _Operation) -> Callable[[Matrix, Matrix | float], Matrix]:
 
 
 class Matrix:
-    """Arrays [batch ..., rows, columns] (or vectors, or scalars), all sizes known.
+    """Arrays [batch ..., rows, columns] (or vectors, or scalars); sizes may be open (`OpenSize`).
 
     Python's operators reckon with them; numbers take the element type, real and complex arrays mix. Comparisons and
     functions that only real numbers have look at the real part.
@@ -67,11 +68,10 @@ class Matrix:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        shape = self.parts[0].shape
-        sizes = tuple(size for size in shape or () if isinstance(size, int))
-        if shape is None or len(sizes) < len(shape):
-            raise Unsupported(f"value {self.parts[0].value().name!r}", "a matrix whose sizes are open")
-        return sizes
+        shape = dims_of(self.parts[0].shape)
+        if shape is None:
+            raise Unsupported(f"value {self.parts[0].value().name!r}", "a matrix whose sizes only a run tells")
+        return shape
 
     @property
     def sizes(self) -> tuple[tuple[int, ...], int, int]:
@@ -106,9 +106,9 @@ class Matrix:
         return float(np.finfo(self.dtype.numpy).eps)
 
     @property
-    def tiny(self) -> float:
+    def tiny(self) -> Matrix:
         """The smallest normal number of its type, times the rows, over epsilon: what LAPACK takes for nothing."""
-        return float(np.finfo(self.dtype.numpy).tiny) * self.sizes[1] / self.epsilon
+        return self.real.like(self.sizes[1]) * (float(np.finfo(self.dtype.numpy).tiny) / self.epsilon)
 
     # constants -----------------------------------------------------------------------------------
 
@@ -120,24 +120,36 @@ class Matrix:
         """A number as a scalar of this element type."""
         return other if isinstance(other, Matrix) else Matrix(self.parts[0].like(other))
 
-    def filled(self, array: np.ndarray[Any, Any]) -> Matrix:
-        """A real constant of this element type, with an imaginary part of 0 where this has one."""
-        return Matrix(*(part.like(array * (not index)) for index, part in enumerate(self.parts)))
+    def full(self, number: float, *shape: int) -> Matrix:
+        """One number everywhere, of this element type, with an imaginary part of 0 where this has one."""
+        if not any(isinstance(size, OpenSize) for size in shape):
+            return Matrix(*(part.like(np.full(shape, number * (not at))) for at, part in enumerate(self.parts)))
+        return Matrix(*(part.like(number * (not at)).broadcast_to(*shape) for at, part in enumerate(self.parts)))
 
     def zeros(self, *shape: int) -> Matrix:
-        return self.filled(np.zeros(shape))
+        return self.full(0, *shape)
 
     def eye(self, *shape: int) -> Matrix:
         """Unit matrices, which needn't be square."""
-        return self.filled(np.broadcast_to(np.eye(shape[-2], shape[-1]), shape))
+        rows, columns = map(self.count, shape[-2:])
+        real = rows.column().equals(columns).cast(self.dtype).broadcast_to(*shape)
+        return complex_of(real, self.real.zeros(*shape)) if self.is_complex else real
+
+    def count(self, size: int) -> Matrix:
+        """0, 1 ... size - 1 as int64."""
+        return Matrix(build.arange(self.op, size))
 
     def rows(self) -> Matrix:
         """The number of each row, [rows, 1]."""
-        return self.constant(np.arange(self.sizes[1])[:, None])
+        return self.count(self.sizes[1]).column()
 
     def columns(self) -> Matrix:
         """The number of each column, [columns]."""
-        return self.constant(np.arange(self.sizes[2]))
+        return self.count(self.sizes[2])
+
+    def on_diagonal(self, shift: int = 0) -> Matrix:
+        """Whether an element [rows, columns] stands on the diagonal, or so far above it."""
+        return (self.rows() + shift).equals(self.columns())
 
     # arithmetic ----------------------------------------------------------------------------------
 
@@ -250,7 +262,9 @@ class Matrix:
 
     def sorted(self, count: int, largest: bool) -> tuple[Matrix, Matrix]:
         """The first elements of each row in order, and their positions."""
-        found = self.op.TopK(self.parts[0], expr(self.op, [count]), _outputs=2, axis=-1, largest=int(largest), sorted=1)
+        types = [TensorType(dtype, (*self.shape[:-1], count)) for dtype in (self.dtype, DType.INT64)]
+        options = {"axis": -1, "largest": int(largest), "sorted": 1}
+        found = self.op.TopK(self.parts[0], expr(self.op, [count]), _outputs=2, _types=types, **options)
         values, indices = map(self.parts[0].make, found)
         return Matrix(values), Matrix(indices)
 
@@ -287,12 +301,33 @@ class Matrix:
         """For each element the one at a position along a dimension."""
         return Matrix(*(part.call("GatherElements", indices.parts[0], axis=axis) for part in self.parts))
 
-    def slice(self, start: int, stop: int, axis: int = -1, step: int = 1) -> Matrix:
-        return self._sliced({axis: slice(start, stop, step)})
+    def slice(self, start: int, stop: int, axis: int = -1) -> Matrix:
+        """The elements from `start` up to `stop`, counted from the front, along a dimension."""
+        size = self.shape[axis]
+        if (start, stop) == (0, size):
+            return self
+        return self._sliced({axis: slice(start, stop)})._with_size(self, axis, largest(smallest(stop, size) - start, 0))
+
+    def every(self, step: int, start: int, count: int) -> Matrix:
+        """So many elements of each row, `step` apart, the first one at `start`."""
+        return self._sliced({-1: slice(start, start + count * step, step)})._with_size(self, -1, count)
 
     def flip(self, *axes: int) -> Matrix:
         """The other way round along these dimensions."""
-        return self._sliced(dict.fromkeys(axes, slice(None, None, -1)))
+        return self._sliced(dict.fromkeys(axes, slice(None, None, -1)))._of_shape(self.shape)
+
+    def _of_shape(self, shape: Sequence[int]) -> Matrix:
+        """This, of a shape that operators' inference doesn't find where sizes are open."""
+        for part in self.parts:
+            if part.array is None and dims_of(part.shape) is None:
+                part.value().type = TensorType(part.dtype, tuple(shape))
+        return self
+
+    def _with_size(self, like: Matrix, axis: int, size: int) -> Matrix:
+        """This, of the shape of another array but for one size."""
+        shape = list(like.shape)
+        shape[axis] = size
+        return self._of_shape(shape)
 
     def _sliced(self, slices: _Slices) -> Matrix:
         rank = len(self.shape)
@@ -301,18 +336,23 @@ class Matrix:
         return Matrix(*(part[index] for part in self.parts))
 
     def split(self, sizes: Sequence[int], axis: int) -> list[Matrix]:
-        return [Matrix(*parts) for parts in zip(*(part.split(sizes, axis) for part in self.parts), strict=True)]
+        made = zip(*(part.split(sizes, axis) for part in self.parts), strict=True)
+        return [Matrix(*parts)._with_size(self, axis, size) for parts, size in zip(made, sizes, strict=True)]
 
     def pad(self, pads: Sequence[int], axes: Sequence[int], number: float | None = None) -> Matrix:
         """Elements before and behind it along some axes: 0, or a number."""
         count = len(axes)
         before, behind = pads[:count], pads[count:]
-        return Matrix(*(x.make(build.pad(x.op, x.value(), before, behind, number, axes)) for x in self.parts))
+        shape = list(self.shape)
+        for axis, low, high in zip(axes, before, behind, strict=True):
+            shape[axis] += low + high
+        padded = (x.make(build.pad(x.op, x.value(), before, behind, number, axes)) for x in self.parts)
+        return Matrix(*padded)._of_shape(shape)
 
     def diagonal(self) -> Matrix:
         """The diagonals of matrices."""
         batch, rows, columns = self.sizes
-        return self.reshape(*batch, rows * columns).slice(0, min(rows, columns) * (columns + 1), -1, columns + 1)
+        return self.reshape(*batch, rows * columns).every(columns + 1, 0, smallest(rows, columns))
 
     def subdiagonal(self) -> Matrix:
         """The elements [batch ..., n - 1] just below the diagonal."""
@@ -330,7 +370,7 @@ class Matrix:
     def hermitian(self, lower: bool) -> Matrix:
         """The Hermitian matrices of which one triangle is given, and the real part of the diagonal."""
         beside = self.triangle(lower, -1 if lower else 1)
-        middle = where(self.constant(np.eye(self.sizes[1], dtype=bool)), self.real, 0)
+        middle = where(self.on_diagonal(), self.real, 0)
         return beside + beside.H + middle
 
     def of_size_one(self) -> tuple[Matrix, Matrix]:
@@ -360,4 +400,5 @@ def where(condition: Matrix, x: Matrix | float, y: Matrix | float) -> Matrix:
 
 def concat(arrays: Sequence[Matrix], axis: int) -> Matrix:
     """Arrays with as many parts each, one after the other."""
-    return Matrix(*(build.concat(arrays[0].op, p, axis) for p in zip(*(a.parts for a in arrays), strict=True)))
+    made = Matrix(*(build.concat(arrays[0].op, p, axis) for p in zip(*(a.parts for a in arrays), strict=True)))
+    return made._with_size(arrays[0], axis, sum(x.shape[axis] for x in arrays))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..sizes import largest
 from ..types import DType
 from .factors import formed, hessenberg, reflected_left, reflected_right, reflector
 from .iterate import Made, Pass, iterate
@@ -55,7 +56,7 @@ def schur(a: Matrix, vectors: bool = True) -> tuple[Matrix, Matrix | None, Matri
     """
     batch, size, _ = a.sizes
     if size == 1:
-        return a, a.eye(*batch, 1, 1) if vectors else None, a.constant(np.zeros(batch, np.int32))
+        return a, a.eye(*batch, 1, 1) if vectors else None, a.constant(np.int32(0)).zeros(*batch)
     a, scale = a.of_size_one()
     work, basis = _hessenberg(a, vectors)
     work, high = _deflated(work)
@@ -63,7 +64,7 @@ def schur(a: Matrix, vectors: bool = True) -> tuple[Matrix, Matrix | None, Matri
     def step(now: Pass) -> Made:
         work, *basis, high, count = now.state
         indices = work.columns()
-        first = work.constant(np.ones((*batch, 1), bool))
+        first = work.constant(False).full(True, *batch, 1)
         begins = concat([first, work.subdiagonal().is_zero()], -1)
         low = where(begins & (indices <= high), indices, 0).max(-1)
         window = _Window(low, high, count + 1)
@@ -75,8 +76,8 @@ def schur(a: Matrix, vectors: bool = True) -> tuple[Matrix, Matrix | None, Matri
         count = where(left.equals(high), window.count, 0)
         return Made([work, *basis, left, count], go_on=(left > 0).any())
 
-    state = [work, *basis, high, a.constant(np.zeros((*batch, 1), np.int64))]
-    work, *basis, left, _ = iterate(a.op, _SWEEPS * max(10, size), step, state, name="sweeps")
+    state = [work, *basis, high, a.constant(0).zeros(*batch, 1)]
+    work, *basis, left, _ = iterate(a.op, _SWEEPS * largest(10, size), step, state, name="sweeps")
     left = left.squeeze(-1)
     left = where(left.equals(0), left, left + 1)
     return work * scale, basis[0] if basis else None, left.cast(DType.INT32)
@@ -91,9 +92,7 @@ def _hessenberg(a: Matrix, vectors: bool) -> tuple[Matrix, list[Matrix]]:
         return work, []
     below = packed.slice(1, size, -2).slice(0, size - 1)
     basis = formed(below, tau).pad([1, 1, 0, 0], [-2, -1])
-    corner = np.zeros((size, size), bool)
-    corner[0, 0] = True
-    return work, [where(a.constant(corner), 1, basis)]
+    return work, [where((basis.rows() + basis.columns()).equals(0), 1, basis)]
 
 
 # elements ----------------------------------------------------------------------------------------
@@ -135,10 +134,9 @@ def _deflated(x: Matrix) -> tuple[Matrix, Matrix]:
         alone = _neighbours(where(small, 0, c)).equals(0)
         turning = below.sign() * above.sign() < 0
         undone = undone & ~(alone & turning & first.equals(second))
-    rows = concat([x.constant(np.zeros((*batch, 1), bool)), small], -1)
-    gone = rows.column() & x.constant(np.eye(size, k=-1, dtype=bool))
-    last = where(undone, x.constant(list(range(1, size))), 0).max(-1)
-    return where(gone, 0, x), last
+    first = x.constant(False).zeros(*batch, 1)
+    small, undone = (concat([first, rows], -1) for rows in (small, undone))
+    return where(small.column() & x.on_diagonal(-1), 0, x), where(undone, x.columns(), 0).max(-1)
 
 
 # sweeps ------------------------------------------------------------------------------------------
@@ -248,12 +246,11 @@ def _exact(matrices: Sequence[Matrix], window: _Window, ends: _Split, first: Mat
     Signs are those of a rotation there, as LAPACK has it, not of a reflection.
     """
     work, *basis = matrices
-    _, size, _ = work.sizes
     parts = window.low, window.high, ends.split, ends.level, ends.mean, first
     low, high, split, level, mean, first = (part.column() for part in parts)
     at_low, at_high = (work.rows().equals(row) for row in (low, high))
-    below = work.constant(np.eye(size, k=-1, dtype=bool)) & at_high
-    middle = work.constant(np.eye(size, dtype=bool)) & (at_high | at_low)
+    below = work.on_diagonal(-1) & at_high
+    middle = work.on_diagonal() & (at_high | at_low)
     work = where(middle & level, mean, where(below & split, 0, work))
     turned = (split | level) & ((at_low & (first >= 0)) | (at_high & (first < 0)))
     signs = where(turned, -work.like(1), 1)

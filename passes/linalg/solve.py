@@ -28,7 +28,7 @@ def substituted(a: Matrix, b: Matrix, lower: bool, unit: bool) -> Matrix:
         (found,), (line, right, *pivot) = now.state, now.parts
         rest = right.row() - line.row() @ found
         rest = rest if unit else rest / pivot[0].column().column()
-        here = now.number if lower else size - 1 - now.number
+        here = now.number if lower else now.number.like(size - 1) - now.number
         return Made([where(found.rows().equals(here), rest, found)])
 
     return iterate(a.op, size, step, [b.zeros(*batch, size, count)], walk, name="substitution")[0]
@@ -98,9 +98,9 @@ def tridiagonal_solved(lower: Matrix, middle: Matrix, upper: Matrix, right: Matr
     start = [last, right.zeros(*batch, columns)]
     *_, rows = iterate(op, size - 1, _up, start, back, stacked=Stacked(axis, reverse=True), name="rows")
     pivot = d.unsqueeze(axis)
-    ends = lower.slice(0, 1, axis), second.slice(0, max(size - 2, 0), axis), lower.slice(max(size - 1, 1), size, axis)
+    shifted = concat([lower.slice(0, 1, axis), second], axis)
     return Tridiagonal(
-        concat(ends, axis),
+        where(lower.columns().equals(size - 1), lower, shifted),
         concat([pivots, pivot], axis),
         concat([beside, upper.slice(size - 1, size, axis)], axis),
         concat([rows, last.unsqueeze(axis)], axis),

@@ -221,13 +221,6 @@ def test_a_demand_on_sizes_is_told(tmp_path: Path) -> None:
     assert any("Expected 'b >= 3'" in note or "constraint" in note for note in report.notes), report.notes
 
 
-@pytest.mark.parametrize("function", [jnp.linalg.cholesky, jnp.linalg.inv, lambda x: jnp.linalg.qr(x)[1]])
-def test_matrices_are_refused(function: Callable[..., Any], tmp_path: Path) -> None:
-    with pytest.raises(Unsupported, match="a matrix whose sizes are open"):
-        backedge.convert(function, tmp_path / "m.onnx", args=(_spec(("b", "b")),))
-    assert not (tmp_path / "m.onnx").exists()
-
-
 @pytest.mark.parametrize("suffix", [".hlo", ".mlir"])
 def test_hlo_has_no_open_sizes(suffix: str, tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match=r"float32\[b\]; HLO needs its sizes \(--shape\)"):

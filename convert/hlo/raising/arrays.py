@@ -18,8 +18,9 @@ from typing import Any, Self
 import numpy as np
 
 from ....passes import build
-from ....passes.build import Expr, Operand, cast
+from ....passes.build import Expr, Operand, cast, shape_vector
 from ....passes.build.expression import small_constant
+from ....passes.build.values import INT64_MIN
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import enum_of
@@ -27,11 +28,8 @@ from ....passes.rewrite import Builder, Rule, view
 from ....passes.sizes import OpenSize, dims_of
 from ....passes.tensor import TensorData
 from ....passes.types import DType, Shape, TensorType
-from .open_sizes import size_value, size_vector
 from .support import Results, made_by, uniform
 
-INT64_MAX = 2**63 - 1
-INT64_MIN = -(2**63)
 MOST_STATED = 100_000  # elements of a constant that is broadcast at once
 
 NIBBLES = (DType.INT2, DType.INT4, DType.UINT2, DType.UINT4)
@@ -106,13 +104,6 @@ class Array(Expr):
 
     # arithmetic ----------------------------------------------------------------------------------
 
-    def like(self, other: Operand) -> Self:
-        """As an array expression; an open size in this one's element type."""
-        if not isinstance(other, str):
-            return super().like(other)
-        number = self.op.Squeeze(size_value(self.op, other), self.op.const([0]), _types=[TensorType(DType.INT64, ())])
-        return self.make(number).cast(self.dtype)
-
     def built(self, op_type: str, operands: Sequence[Expr], kind: DType | None = None, **attributes: Any) -> Self:
         dtype = operands[-1].dtype
         if op_type in ("And", "Or", "Xor") and dtype is not DType.BOOL:
@@ -181,7 +172,7 @@ class Array(Expr):
             return self.make(np.broadcast_to(self.array, fixed))
         value = self._number() or self.value()
         type = TensorType(self.dtype, shape)
-        return self.make(self.op.Expand(value, size_vector(self.op, shape), _types=[type]))
+        return self.make(self.op.Expand(value, shape_vector(self.op, shape), _types=[type]))
 
     def reshape(self, *dims: build.values.Dim | None) -> Self:
         """In a shape of known sizes (one may be -1), by Squeeze or Unsqueeze where only ones go or come."""
@@ -202,7 +193,7 @@ class Array(Expr):
         return found or self.make(self.op.Reshape(self, where, allowzero=1 if 0 in shape else None))
 
     def _in_open_shape(self, shape: tuple[int, ...]) -> Self:
-        """In a shape with open sizes. ONNX's Reshape copies a size from the same place (0) and finds one out (-1)."""
+        """In a shape with open sizes."""
         if self._number() is not None:
             return self.broadcast_to(*shape)
         source = self._source("Reshape", "Squeeze", "Unsqueeze")
@@ -211,15 +202,7 @@ class Array(Expr):
         found = self.with_ones(shape)
         if found is not None:
             return found
-        have, type = self.shape or (), TensorType(self.dtype, shape)
-        listed = [0 if place < len(have) and have[place] == dim else dim for place, dim in enumerate(shape)]
-        open_ = [place for place, dim in enumerate(listed) if isinstance(dim, str)]
-        if len(open_) == 1 and 0 not in (*shape, *have):
-            listed[open_[0]] = -1
-            open_ = []
-        if open_ or 0 in shape:
-            return self.make(self.op.Reshape(self, size_vector(self.op, shape), allowzero=1, _types=[type]))
-        return self.make(self.op.Reshape(self, self.op.const(listed, DType.INT64), _types=[type]))
+        return super().reshape(*shape)
 
     def _as_element(self, shape: Sequence[int]) -> Self | None:
         """What was sliced out of one dimension as the element there that it is; None where that isn't all."""
@@ -282,7 +265,7 @@ class Array(Expr):
         known = [[one for one in bound if isinstance(one, int)] for bound in bounds]
         if constant is not None and all(len(bound) == 3 for bound in known):
             return self.make(constant[tuple(slice(*bound) for bound in known)])
-        first, last = (size_vector(self.op, [bounds[axis][index] for axis in axes]) for index in range(2))
+        first, last = (shape_vector(self.op, [bounds[axis][index] for axis in axes]) for index in range(2))
         paces = [bounds[axis][2] for axis in axes]
         type = TensorType(self.dtype, tuple(sizes))
         where, step = (self.op.const(numbers, DType.INT64) for numbers in (axes, paces))
@@ -295,7 +278,7 @@ class Array(Expr):
             return self
         if number is not None and number.array is not None and not any(number.array.tobytes()):
             number = None
-        pads = size_vector(self.op, [*before, *behind])
+        pads = shape_vector(self.op, [*before, *behind])
         dtype = self.dtype
         work = _NO_KERNEL["Pad"].get(dtype, dtype)
         wide, fill = self.cast(work), None if number is None else number.cast(work)
@@ -363,20 +346,17 @@ def arrays(op: Builder, *values: Value) -> list[Array]:
     return [Array(op, value) for value in values]
 
 
-def arange(op: Builder, count: int | str) -> Array:
+def arange(op: Builder, count: int) -> Array:
     """0, 1 ... count - 1 as int64."""
-    if isinstance(count, str):
-        zero, end, one = op.const(0), op.Squeeze(size_value(op, count), op.const([0])), op.const(1)
-        return Array(op, op.Range(zero, end, one, _types=[TensorType(DType.INT64, (count,))]))
     made = build.arange(op, count)
     return Array(op, made.value() if made.array is None else made.array)
 
 
-def listed(op: Builder, sizes: Sequence[int | str]) -> Any:
+def listed(op: Builder, sizes: Sequence[int]) -> Any:
     """Sizes as what arithmetic takes: an array, or a vector of int64 where some are open."""
     if all(isinstance(size, int) for size in sizes):
         return np.array(sizes)
-    return Array(op, size_vector(op, sizes))
+    return Array(op, shape_vector(op, sizes))
 
 
 def full(op: Builder, number: Any, dtype: DType, shape: Sequence[int]) -> Array:

@@ -60,9 +60,8 @@ def _potrf(call: Call) -> Sequence[Matrix]:
     """Cholesky; the other triangle stays as it is. info: the number of the first pivot that isn't positive."""
     (a,), lower = call.operands, call.letter("uplo", "LU") == "L"
     found, roots = cholesky(a, lower)
-    rows, columns = np.indices(a.shape[-2:])
-    inside = a.constant(rows >= columns if lower else rows <= columns)
-    return where(inside, found, a), (~(roots > 0)).first_true()
+    rows, columns = a.rows(), a.columns()
+    return where(rows >= columns if lower else rows <= columns, found, a), (~(roots > 0)).first_true()
 
 
 def _trsm(call: Call) -> Sequence[Matrix]:
@@ -156,7 +155,7 @@ def _gehrd(call: Call) -> Sequence[Matrix]:
     (a,) = call.operands
     _refuse_part(call, a)
     batch, size, _ = a.sizes
-    return *(hessenberg(a) if size > 1 else (a, a.zeros(*batch, 0))), _fine(a, batch)
+    return *(hessenberg(a) if size != 1 else (a, a.zeros(*batch, 0))), _fine(a, batch)
 
 
 def _sytrd(call: Call) -> Sequence[Matrix]:
@@ -166,9 +165,8 @@ def _sytrd(call: Call) -> Sequence[Matrix]:
     batch, size, _ = a.sizes
     if upper:
         a = a.flip(-2, -1)
-    form, tau = hessenberg(a.hermitian(lower=True)) if size > 1 else (a, a.zeros(*batch, 0))
-    rows, columns = np.indices((size, size))
-    packed = where(a.constant(rows >= columns), form, a)
+    form, tau = hessenberg(a.hermitian(lower=True)) if size != 1 else (a, a.zeros(*batch, 0))
+    packed = where(a.rows() >= a.columns(), form, a)
     diagonals = [form.real.diagonal(), form.real.subdiagonal(), tau]
     if upper:
         packed, diagonals = packed.flip(-2, -1), [part.flip(-1) for part in diagonals]
@@ -177,7 +175,7 @@ def _sytrd(call: Call) -> Sequence[Matrix]:
 
 def _fine(a: Matrix, batch: Sequence[int]) -> Matrix:
     """info where nothing can go wrong."""
-    return a.constant(np.zeros(tuple(batch), np.int32))
+    return a.constant(np.int32(0)).zeros(*batch)
 
 
 def _bad_input(a: Matrix, code: int) -> Matrix:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ....passes.build import shape_vector
 from ....passes.errors import Unsupported
 from ....passes.garbage import bulk
 from ....passes.graph import NOTES, Graph, Node, Value
@@ -34,7 +35,6 @@ from . import (
     fft,
     gather,
     integers,
-    open_sizes,
     random,
     reduce,
     reduce_window,
@@ -48,7 +48,6 @@ from .collectives import HOST, refuse_more_devices
 from .complex_pairs import split_complex
 from .composed import RULES as COMPOSED
 from .composed import composed
-from .open_sizes import size_vector
 from .while_loops import recover_loops
 
 _MEMORY = ("alias_passthrough_params", "buffer_donor", "input_output_alias")
@@ -66,7 +65,6 @@ RULES = combine(
     fft.RULES,
     gather.RULES,
     integers.RULES,
-    open_sizes.RULES,
     reduce_window.RULES,
     random.RULES,
     reduce.RULES,
@@ -89,7 +87,7 @@ def _sized(build: Rule) -> Rule:
             if isinstance(value.type, TensorType) and isinstance(old.type, TensorType):
                 here, there = dims_of(value.type.shape), dims_of(old.type.shape)
                 if here is not None and there is not None and here != there and _spreads(here, there):
-                    values[index] = op.Expand(value, size_vector(op, there), _types=[old.type])
+                    values[index] = op.Expand(value, shape_vector(op, there), _types=[old.type])
         return values
 
     return checked
@@ -121,7 +119,7 @@ def raise_graph(graph: Graph) -> Graph:
         RemoveDead()(plain)
         plain = recover_loops(plain)
         rules = {**{key: list(map(_sized, rows)) for key, rows in RULES.items()}, (LOOPS, "Loop"): [Builder.copy]}
-        rewriter = Rewriter(HUB, rules, _refuse, context={})
+        rewriter = Rewriter(HUB, rules, _refuse)
         new = rewriter.run(plain)
         outputs = form_of(graph).outputs
         if len(outputs) == len(new.outputs):

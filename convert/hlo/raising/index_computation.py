@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....passes.build.values import INT64_MAX
 from ....passes.constant_analysis import static_array
 from ....passes.graph import Value
 from ....passes.loops.ranges import Bounds, bounds, hull, limits, truth
@@ -15,7 +16,7 @@ from ....passes.rewrite import Builder
 from ....passes.sizes import dims_of
 from ....passes.types import DType
 from ..dimension_numbers import GatherNumbers, Label
-from .arrays import INT64_MAX, MOST_STATED, Array, arange, concat, listed
+from .arrays import MOST_STATED, Array, arange, concat, listed
 
 
 def as_index(op: Builder, value: Value) -> Array:

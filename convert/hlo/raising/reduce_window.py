@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.build import where
+from ....passes.build import shape_vector, where
 from ....passes.graph import Graph, Node, Value
 from ....passes.loop import Carried, Sliced, Slot, Stacked
 from ....passes.preconditions import dtype_of, input_of
@@ -32,7 +32,6 @@ from ..infer_tools import windows as window_of
 from ..text.tree import WindowDim
 from .arrays import WIDE, Array, arange, arrays, move_widened
 from .computations import applied, computation, monoid
-from .open_sizes import size_vector
 from .reduce import for_sums, is_neutral, reduced
 from .support import Results, shape_of
 
@@ -236,7 +235,7 @@ def _largest(x: Array, window: Sequence[WindowDim], least: float) -> Array:
     sizes = made.sizes_known
     if any(is_below(0, size) is None for size in sizes):  # of less than a window ONNX Runtime makes one, HLO none
         axes = list(range(len(sizes)))
-        cut = made.op.Slice(made, made.op.const([0] * len(sizes)), size_vector(made.op, sizes), made.op.const(axes))
+        cut = made.op.Slice(made, made.op.const([0] * len(sizes)), shape_vector(made.op, sizes), made.op.const(axes))
         cut.type, made = type, made.make(cut)
     return image.back(made)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....passes.build import cast, shape_vector
+from ....passes.build import cast, shape_vector, size_scalar
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, input_of
@@ -16,7 +16,6 @@ from ..infer_tools import axis as axis_of
 from ..text.tree import PadDim, SliceDim
 from .arrays import WIDE, Array, arange, cast_back, concat, moved_in_wide_types
 from .index_computation import as_index, grid, within
-from .open_sizes import size_vector
 from .support import Results, shape_of, uniform
 
 _MOST_COUNTED = 4096  # elements of a constant that counts; longer ones are a Range
@@ -42,7 +41,7 @@ def broadcast(op: Builder, node: Node) -> Results:
     if target == [1] * first + list(inner):  # nothing is repeated
         return _in_shape(node, x, result).value()
     own = [1 if index in indices else dim for index, dim in enumerate(target)]  # nothing is repeated along its own
-    return op.Expand(_in_shape(node, x, inner), size_vector(op, own), _types=[node.outputs[0].type])
+    return op.Expand(_in_shape(node, x, inner), shape_vector(op, own), _types=[node.outputs[0].type])
 
 
 def _in_shape(node: Node, x: Array, shape: Shape) -> Array:
@@ -210,7 +209,7 @@ def dynamic_slice(op: Builder, node: Node) -> Results:
         axes = [axis - sum(one < axis for one in single) for axis in rest]
         first = concat([moving[axis].reshape(1) for axis in rest], 0)
         kept = tuple(part for axis, part in enumerate(size) if axis not in single)
-        last = first.call("Add", size_vector(op, [size[axis] for axis in rest]))
+        last = first.call("Add", shape_vector(op, [size[axis] for axis in rest]))
         x = x.make(op.Slice(x, first, last, op.const(axes), _types=[TensorType(x.dtype, kept)]))
     return x.reshape(*size).value()
 
@@ -240,7 +239,7 @@ def dynamic_update_slice(op: Builder, node: Node) -> Results:
     return op.ScatterND(x, grid(vectors), update)
 
 
-def _counted_from(start: Array, count: int | str) -> Array:
+def _counted_from(start: Array, count: int) -> Array:
     """start, start + 1 ... as a vector."""
     return start.reshape(1) if count == 1 else start + arange(start.op, count)
 
@@ -256,6 +255,12 @@ def _replaced(op: Builder, x: Array, update: Value, axis: int, start: int) -> Va
 
 
 # sizes that the program computes ---------------------------------------------------------------------
+
+
+@rule(DOMAIN, "size")
+def size(op: Builder, node: Node) -> Value:
+    """size: a scalar that is a function of the inputs' sizes."""
+    return cast(op, size_scalar(op, node.attributes["size"]), dtype_of(node, node.output))
 
 
 @rule(DOMAIN, "get-dimension-size")

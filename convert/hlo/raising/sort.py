@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....passes.build import where
+from ....passes.build import shape_vector, where
+from ....passes.build.values import INT64_MIN
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.loops.ranges import limits, scalar
@@ -17,9 +18,8 @@ from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
 from ..infer_tools import number
-from .arrays import INT64_MIN, Array, arrays, move_widened, values
+from .arrays import Array, arrays, move_widened, values
 from .computations import applied, computation, is_count, part
-from .open_sizes import size_vector
 from .support import Results, shape_of
 
 _DOWN = {"LT": False, "LE": False, "GT": True, "GE": True}
@@ -242,7 +242,7 @@ def _sorted(orders: Sequence[_Order], axis: int, count: int) -> tuple[Array, Arr
         shape = tuple(count if at == axis else dim for at, dim in enumerate(numbers.sizes_known))
         found = numbers.op.TopK(
             numbers,
-            size_vector(numbers.op, [count]),
+            shape_vector(numbers.op, [count]),
             _outputs=2,
             _types=[TensorType(numbers.dtype, shape), TensorType(DType.INT64, shape)],
             axis=axis,
