@@ -111,7 +111,7 @@ def eigenvectors(form: Matrix, basis: Matrix, values: Matrix, left: bool) -> Mat
     index = squares.argmax(-2)
     largest = found.take(index, -2)
     phase = largest.conj() / squares.take(index, -2).sqrt()
-    if real is not None and size > 1:
+    if real is not None and size != 1:
         phase = where(largest.imag * _sign(form, left).row() < 0, -phase, phase)
     turned = found * phase
     turned = where(form.rows().equals(index), turned.real, turned)

@@ -9,6 +9,7 @@ from ..build import size_scalar
 from ..graph import Value
 from ..loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
 from ..rewrite import Builder
+from ..sizes import OpenSize, is_below
 from ..types import DType, TensorType
 from .matrix import Matrix
 
@@ -65,16 +66,20 @@ def iterate(
         slots.append(Condition())
     body.graph.outputs = _values(body, [*left, *(() if made.go_on is None else (made.go_on,))])
     operands = _values(op, [*state, *(x for x, _ in sliced), *captured])
+    axis = 0 if stacked is None else stacked.axis
+    shapes = [(*x.shape[:axis], trips, *x.shape[axis:]) for x in made.stacked]
     types = [value.type for value in _values(op, state)]
-    if stacked is not None:
-        types += [_stack_type(x, stacked.axis, trips) for x in made.stacked for _ in x.parts]
+    types += [_stack_type(x, shape, trips) for x, shape in zip(made.stacked, shapes, strict=True) for _ in x.parts]
     results = iter(op.loop(size_scalar(op, trips), None, slots, operands, body.graph, types))
-    return [Matrix.of(op, *(next(results) for _ in x.parts)) for x in left]
+    found = [Matrix.of(op, *(next(results) for _ in x.parts)) for x in left]
+    count = len(state)
+    return [*found[:count], *(x.reshape(*shape) for x, shape in zip(found[count:], shapes, strict=True))]
 
 
-def _stack_type(element: Matrix, axis: int, count: int) -> TensorType:
-    shape = element.shape
-    return TensorType(element.dtype, (*shape[:axis], count, *shape[axis:]))
+def _stack_type(element: Matrix, shape: tuple[int, ...], trips: int) -> TensorType:
+    """Where no pass stacks anything, a runtime doesn't know the open sizes of elements: a Reshape says them then."""
+    told = is_below(0, trips) or not any(isinstance(size, OpenSize) for size in element.shape)
+    return TensorType(element.dtype, shape if told else (None,) * len(shape))
 
 
 def _values(op: Builder, arrays: Sequence[Matrix]) -> list[Value]:

@@ -117,6 +117,8 @@ class Reader:
         for name, operands, attributes, results, _, _ in main["block"]["operations"]:
             if name == "stablehlo.get_dimension_size" and operands[0] in places:
                 sizes[results[0][0]] = (places[operands[0]], attributes["dimension"])
+            elif name == "stablehlo.convert" and operands[0] in sizes:  # with 64-bit types on
+                sizes[results[0][0]] = sizes[operands[0]]
             elif name == "stablehlo.compare" and attributes["comparison_direction"] == "EQ":
                 if operands[0] in sizes and operands[1] in sizes:
                     pairs[results[0][0]] = sizes[operands[0]], sizes[operands[1]]
