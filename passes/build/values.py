@@ -20,7 +20,9 @@ from ..infer import constant_array
 from ..preconditions import default_bounds, dtype_of, input_of, size_of_axis
 from ..protos import enum_of
 from ..rewrite import Builder
+from ..sizes import OpenSize
 from ..tensor import TensorData
+from ..types import Dim as Size
 from ..types import DType, TensorType
 from .open_sizes import size_value
 
@@ -284,7 +286,24 @@ def slice_axes(
         return _changed(op, data, lambda array: array[tuple(part)])
     step = None if set(steps) == {1} else shape_vector(op, steps)
     where = op.const(list(axes), DType.INT64)
+    shape = value.tensor.shape
+    if shape is not None:
+        starts, ends = (
+            [from_end(*one) for one in zip(places, (shape[axis] for axis in axes), strict=True)]
+            for places in (starts, ends)
+        )
     return op.Slice(value, shape_vector(op, starts), shape_vector(op, ends), where, step)
+
+
+def from_end(place: Dim, size: Size) -> Dim:
+    """A place along an axis as a number, counted from the axis's end, where it is so far from that whatever its size.
+
+    A Slice needs nothing computed then; ONNX Runtime's optimizations get some bounds wrong that are.
+    """
+    if not isinstance(place, OpenSize) or not isinstance(size, str):
+        return place
+    distance = place - size
+    return place if not isinstance(distance, int) or distance > 0 else distance or INT64_MAX
 
 
 def pad(

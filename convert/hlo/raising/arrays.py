@@ -20,7 +20,7 @@ import numpy as np
 from ....passes import build
 from ....passes.build import Expr, Operand, cast, shape_vector
 from ....passes.build.expression import small_constant
-from ....passes.build.values import INT64_MIN
+from ....passes.build.values import INT64_MIN, from_end
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.protos import enum_of
@@ -265,7 +265,8 @@ class Array(Expr):
         known = [[one for one in bound if isinstance(one, int)] for bound in bounds]
         if constant is not None and all(len(bound) == 3 for bound in known):
             return self.make(constant[tuple(slice(*bound) for bound in known)])
-        first, last = (shape_vector(self.op, [bounds[axis][index] for axis in axes]) for index in range(2))
+        places = ([from_end(bounds[axis][index], shape[axis]) for axis in axes] for index in range(2))
+        first, last = (shape_vector(self.op, one) for one in places)
         paces = [bounds[axis][2] for axis in axes]
         type = TensorType(self.dtype, tuple(sizes))
         where, step = (self.op.const(numbers, DType.INT64) for numbers in (axes, paces))
