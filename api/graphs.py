@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from backedge.convert.files import load, to_hub
-from backedge.convert.format import format_of_dialect
+from backedge.convert.format import Arguments, format_of_dialect
 from backedge.convert.objects import Source, stored
 from backedge.convert.requested_passes import rewritten, to_dialect_after
+from backedge.convert.specialize import with_values
 from backedge.convert.user_passes import UserPass, user_pass
 from backedge.passes.graph import Graph
 from backedge.passes.patterns import pattern_rule
@@ -20,24 +21,27 @@ from backedge.passes.text import lines
 Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
 
-def from_jax(function: Any, *specs: Any) -> Graph:
+def from_jax(function: Any, *specs: Any, constants: Arguments = (), static_args: Arguments = ()) -> Graph:
     """A JAX function as a graph.
 
     Args:
         function: a Python function, jitted or not; or one that is lowered, compiled or exported, without `specs`.
         specs: its arguments: arrays or `jax.ShapeDtypeStruct`, or trees of them; their values don't matter. Sizes may
             be open: strings ("batch", "2*batch + 1") or symbols of `jax.export.symbolic_shape`.
+        constants, static_args: which of them become constants of the graph, and which are values of Python; see
+            `convert`.
 
     Returns:
-        A graph of HLO; inputs have the names of the function's parameters.
+        A graph of HLO; inputs and constants have the names of the function's parameters.
 
     Raises:
         InvalidModel: jax isn't installed.
         Unsupported: an operation that HLO hasn't, or a size that doesn't follow from the inputs' sizes.
         TypeError: the function is none, or JAX can't trace it with these arguments.
     """
-    with stored(function, args=specs if callable(function) and specs else None) as file:
-        return load(file.path, file.format)
+    args = specs if callable(function) and specs else None
+    with stored(function, args=args, constants=constants, static_args=static_args) as file, with_values(file, {}) as it:
+        return load(it.path, it.format)
 
 
 def rewrite(source: Source, *rules: UserPass | Pair, format: str | None = None) -> Graph:

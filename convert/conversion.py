@@ -23,7 +23,7 @@ from ..runtime.compare.record import Report
 from .budget import TIMEOUT, TRIALS
 from .conversion_report import ConversionReport
 from .files import Opset, judged, load, to_hub
-from .format import FORMATS, Format, MdfStyle, format_of
+from .format import FORMATS, Arguments, Format, MdfStyle, format_of
 from .objects import Source, stored
 from .refused import with_every_refusal
 from .requested_passes import ReportingPass, to_dialect_after
@@ -39,6 +39,8 @@ def convert(
     to: str | os.PathLike[str] | BinaryIO,
     *,
     args: Sequence[Any] | None = None,
+    constants: Arguments = (),
+    static_args: Arguments = (),
     from_format: str | None = None,
     to_format: str | None = None,
     opset: Opset = None,
@@ -67,6 +69,11 @@ def convert(
             `onnx.ModelProto`, an `openvino.Model`, a `modeci_mdf` model, text of HLO or StableHLO; or an open binary
             file, for which `to_format` says the format.
         args: what `source` is traced with where it is a function of JAX: arrays, `jax.ShapeDtypeStruct`, trees of them.
+        constants: of JAX, which of `args` become constants of the model, which are named as inputs are: positions,
+            names; or names with trees of arrays, which are for lowered, exported and compiled functions, too. Leaves
+            that are no arrays (functions, numbers of Python) are what they are while the function is traced.
+        static_args: positions or names of those of `args` that are values of Python, as in
+            `jax.jit(f, static_argnums=..., static_argnames=...)`; they needn't have a hash.
         from_format: the source's format, where its suffix doesn't say it.
         to_format: the target's.
         opset: for ONNX targets: the source's own if it is ONNX too, else 21 where left out; "min" is the lowest
@@ -96,18 +103,17 @@ def convert(
         TypeError: `source` is no model.
     """
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(stored(source, from_format, args=args))
+        file = stack.enter_context(stored(source, from_format, args=args, constants=constants, static_args=static_args))
         target, shown, to_format = stack.enter_context(_destination(to, to_format))
         wanted = format_of(target, to_format).in_style(mdf_style)
         _check_target(target, None if force else file.path)
         if target.is_symlink():  # what it leads to is written; its name may have another suffix
             target, to_format = target.resolve(), wanted.name
         notes: list[str] = []
-        if values:
-            copies = stack.enter_context(tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True))
-            with judged(file.path, file.format):
-                file = with_values(file, values, Path(copies))
-            notes += [f"input {name!r} is the constant {value}" for name, value in values.items()]
+        with judged(file.path, file.format):
+            file = stack.enter_context(with_values(file, values or {}))
+        notes += [f"input {name!r} is the constant {value}" for name, value in (values or {}).items()]
+        notes += [f"argument {name!r} is constant (arrays: {len(arrays)})" for name, arrays in file.constants.items()]
         origin = format_of(file.path, file.format)
         if verify:
             start_runtimes((file.path, target), (file.format, to_format))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 MdfStyle = Literal["function", "stateful"]
+Arguments = int | str | Sequence[int | str] | Mapping[str, Any]
+"""Arguments of a function, by position or name; names with their values."""
 
 _DIFFERENT = re.compile(r"\d+|'[^']*'|\"[^\"]*\"|\([^()]*\)")  # what differs between one model and another
 
@@ -99,6 +101,28 @@ class Lower(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Traced:
+    """What is made of a Python function.
+
+    Attributes:
+        model: an object of one of a format's `objects`.
+        constants: an argument's name -> its arrays, by the names that the model's inputs have.
+    """
+
+    model: Any
+    constants: Mapping[str, Mapping[str, Any]]
+
+
+class Trace(Protocol):
+    """A Python function, or what a library has made of one, its arguments, and which are constants or Python values ->
+    a model; see `convert`."""
+
+    def __call__(
+        self, source: Any, args: Sequence[Any] | None, constants: Arguments, static_args: Arguments
+    ) -> Traced: ...
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
     """A file format: all that the rest of `convert` asks about one.
 
@@ -126,7 +150,9 @@ class Format:
         suffix_of: a file's content -> its suffix; "" where the content is of another format.
         to_object: file -> the object that people have in memory instead of one.
         library: the package whose objects these are, where backedge does without it; see `require_library`.
-        trace: for the format that Python functions are traced to: function, arguments -> an object of one of `objects`.
+        trace: for the format that Python functions are traced to, see `Trace`.
+        settle: file, values of some inputs, folder -> a file there that has these values for constants; None where
+            this file can't be written so.
         writes_hub: whether a graph of the hub's dialect is stored in this format: the hub's operators are its newest.
         is_model: for suffixes that others use, too: whether a file looks like a model, for those who search folders.
         is_quick: whether `runtime` answers as fast as our executor, so that it may be asked thousands of times.
@@ -146,7 +172,8 @@ class Format:
     to_object: Callable[[Path], Any]
     library: str = ""
     objects: tuple[ObjectType, ...] = ()
-    trace: Callable[[Callable[..., Any], Sequence[Any]], Any] | None = None
+    trace: Trace | None = None
+    settle: Callable[[Path, Mapping[str, Any], Path], Path | None] | None = None
     writes_hub: bool = False
     direct: Mapping[str, Callable[[Graph, int | None], Graph]] = field(default_factory=dict)
     has_sequences: bool = False
@@ -311,7 +338,8 @@ FORMATS: dict[str, Format] = {
                 ObjectType("jax.stages", "Lowered", _Lazy(".hlo.objects", "store_lowered")),
                 ObjectType("jax.export", "Exported", _Lazy(".hlo.objects", "store_exported")),
             ),
-            trace=_Lazy(".hlo.objects", "lowered"),
+            trace=_Lazy(".hlo.tracing", "traced"),
+            settle=_Lazy(".hlo.stablehlo", "with_settled"),
         ),
         Format(
             name="mdf",

@@ -7,15 +7,15 @@ import contextlib
 import glob
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph
 from ..passes.schemas import HUB_OPSET
-from .format import FORMATS, Format, format_by_suffix, format_of, format_of_dialect
+from .format import FORMATS, Arguments, Format, Traced, format_by_suffix, format_of, format_of_dialect
 
 Source = Any
 """A model as a path (text or `os.PathLike`), bytes, a file object, or an object of a type that `FORMATS` lists; see
@@ -30,36 +30,49 @@ class Stored:
         path: the file, which is gone afterwards unless it was a path from the start.
         format: its format's name; None where the path's suffix says it.
         name: what messages and reports call it.
+        constants: an argument of what was traced -> its arrays, by names of inputs; see `specialize.with_values`.
     """
 
     path: Path
     format: str | None
     name: str
+    constants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @contextlib.contextmanager
-def stored(source: Source, format: str | None = None, *, args: Sequence[Any] | None = None) -> Iterator[Stored]:
+def stored(
+    source: Source,
+    format: str | None = None,
+    *,
+    args: Sequence[Any] | None = None,
+    constants: Arguments = (),
+    static_args: Arguments = (),
+) -> Iterator[Stored]:
     """A model as a file, as long as the context lasts.
 
     Args:
         source: a path, or what is written to a temporary file: bytes or a file object (whose content says the format
             unless `format` does), a `Graph`, an object of a type that `FORMATS` lists, or, with `args`, a function.
         args: what a Python function is traced with, where it is one.
+        constants, static_args: of its arguments, see `convert`.
 
     Raises:
         TypeError: `source` is nothing of this.
         InvalidModel: it can't be stored. Whatever is raised inside names the source, not the temporary file.
     """
-    if isinstance(source, str | os.PathLike) and args is None:
+    settled: Mapping[str, Mapping[str, Any]] = {}
+    called = None
+    if args is not None or _any(constants) or _any(static_args):
+        called = getattr(source, "__name__", None) if args is not None else None
+        made = _traced(source, args, constants, static_args)
+        source, settled = made.model, made.constants
+    if isinstance(source, str | os.PathLike):
         with _with_its_suffix(Path(source), format) as path:
             yield Stored(path, format, str(source))
         return
-    called = None
-    if args is not None:
-        called, source = getattr(source, "__name__", None), _traced(source, args)
     with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as name:
         made = _store(source, format, Path(name))
-        made = replace(made, name=f"<function {called}>") if called else made
+        made = replace(made, name=f"<function {called}>" if called else made.name, constants=settled)
         try:
             yield made
         except InvalidModel as error:
@@ -148,11 +161,15 @@ def format_of_content(data: bytes, format: str | None, shown: str) -> tuple[Form
     raise InvalidModel(f"{shown}: {'empty' if not data else 'of no known format'}; name one of {', '.join(FORMATS)}")
 
 
-def _traced(function: Any, args: Sequence[Any]) -> Any:
+def _any(arguments: Arguments) -> bool:
+    return isinstance(arguments, int | str) or len(arguments) > 0
+
+
+def _traced(source: Any, args: Sequence[Any] | None, constants: Arguments, static_args: Arguments) -> Traced:
     """A Python function, traced for arguments by the format that can do that."""
-    if not callable(function):
-        raise TypeError(f"args=... go with a Python function, not with {_type_name(function)}")
-    if not isinstance(args, list | tuple):
+    if args is not None and not callable(source):
+        raise TypeError(f"args=... go with a Python function, not with {_type_name(source)}")
+    if args is not None and not isinstance(args, list | tuple):
         raise TypeError(f"args=... is a tuple of the function's arguments, not {_type_name(args)}: write args=(x,)")
     trace = next(entry.trace for entry in FORMATS.values() if entry.trace is not None)
-    return trace(function, args)
+    return trace(source, args, constants, static_args)

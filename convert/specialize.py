@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -153,12 +155,7 @@ def set_values(graph: Graph, values: Mapping[str, Any]) -> dict[str, np.ndarray[
     for name, given in values.items():
         value = _input(graph, name)
         arrays[name] = array = _typed(value, given)
-        graph.inputs.remove(value)
-        value.data = TensorData.of(array)
-        value.type = TensorType(value.tensor.dtype, array.shape)
-        value.meta = None
-        if value not in graph.constants:
-            graph.constants.append(value)
+        graph.settle_input(value, TensorData.of(array, value.tensor.dtype))
     return arrays
 
 
@@ -179,23 +176,56 @@ def _typed(value: Value, given: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def with_values(file: Stored, values: Mapping[str, Any], folder: Path) -> Stored:
-    """A copy of a model, in a folder, in which inputs are constants, held against the original in the runtime of both.
+@contextlib.contextmanager
+def with_values(file: Stored, values: Mapping[str, Any]) -> Iterator[Stored]:
+    """A copy of a model in which inputs are constants: those of `values`, and those that the file itself says.
 
-    A format that isn't written without the hub is written in the hub's own.
+    Where the format can't say them by itself, the copy is in the hub's own, and is held against the original in the
+    runtimes of both.
 
     Raises:
-        InvalidModel: see `set_values`.
+        InvalidModel: see `set_values`; or the arrays of an argument aren't those that the model has inputs for.
     """
+    if not values and not file.constants:
+        yield file
+        return
+    entry = format_of(file.path, file.format)
     graph = load(file.path, file.format)
-    if graph.dialect != format_of_dialect("hub").dialect:
-        graph = to_hub(graph)
-    arrays = set_values(graph, values)
-    copy = store_graph(graph, folder)
-    runtimes = [format_of(one.path, one.format).runtime for one in (file, copy)]
-    if not any(map(why_unavailable, runtimes)):
-        _hold_against(file.path, runtimes[0], copy.path, runtimes[1], arrays)
-    return replace(copy, name=file.name)
+    known = {**_of_arguments(graph, file.constants), **values}
+    open_ = not all(_is_static(_input(graph, name)) for name in known)
+    with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as name:
+        if not open_ and entry.settle is not None:
+            copy = entry.settle(file.path, set_values(graph, known), Path(name))
+            if copy is not None:
+                yield replace(file, path=copy, format=entry.name)
+                return
+            graph = load(file.path, file.format)
+        if graph.dialect != format_of_dialect("hub").dialect:
+            graph = to_hub(graph)
+        arrays = set_values(graph, known)
+        made = store_graph(graph, Path(name))
+        runtimes = [format_of(one.path, one.format).runtime for one in (file, made)]
+        if not any(map(why_unavailable, runtimes)):
+            _hold_against(file.path, runtimes[0], made.path, runtimes[1], arrays)
+        yield replace(made, name=file.name)
+
+
+def _of_arguments(graph: Graph, arguments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The arrays of arguments for which a graph has inputs: what a function doesn't use is none.
+
+    Raises:
+        InvalidModel: it has an input of one of these arguments that no array is for.
+    """
+    names = {value.name for value in graph.inputs}
+    for argument, arrays in arguments.items():
+        if arrays and names.isdisjoint(arrays):
+            raise InvalidModel(
+                f"constants: no input is of {argument!r}; there are {', '.join(sorted(names)) or 'none'}"
+            )
+        left = sorted(name for name in names - set(arrays) if name == argument or name.startswith(f"{argument}."))
+        if left:
+            raise InvalidModel(f"constants: {argument!r} has no array for input {', '.join(left)}")
+    return {name: array for arrays in arguments.values() for name, array in arrays.items() if name in names}
 
 
 def _hold_against(path: Path, runtime: str, copy: Path, other: str, values: Mapping[str, Any]) -> None:

@@ -96,6 +96,13 @@ class Graph:
         self.constants.append(value)
         return value
 
+    def settle_input(self, value: Value, data: TensorData) -> None:
+        """Make an input a constant."""
+        self.inputs.remove(value)
+        value.data, value.type, value.meta = data, TensorType(data.dtype, data.shape), None
+        if value not in self.constants:
+            self.constants.append(value)
+
     def add_node(
         self,
         op_type: str,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ...passes.errors import InvalidModel
-from ...passes.libraries import needed
+from ...runtime.oracles.hlo_names import INPUTS, interface_names, name_attribute, unescape
 from ...runtime.oracles.xla_files import Kind, kind_of
 
+_PARAMETER = re.compile(r' parameter\((\d+)\),.*?metadata=\{[^}]*?op_name="((?:[^"\\]|\\.)*)"')
 _SUFFIXES: Mapping[Kind, str] = {"mlir": ".mlir", "bytecode": ".mlirbc", "export": ".jax_export", "proto": ".hlo.pb"}
 
 
@@ -45,39 +47,27 @@ def store_exported(exported: Any, folder: Path) -> Path:
 
 
 def store_compiled(compiled: Any, folder: Path) -> Path:
-    """`jax.jit(f).lower(...).compile()` as the HLO that XLA has made of it."""
+    """`jax.jit(f).lower(...).compile()` as the HLO that XLA has made of it, with the names of its arguments."""
     path = folder / "model.hlo"
-    path.write_text(compiled.as_text())
+    path.write_text(_with_input_names(compiled.as_text()))
     return path
 
 
-def lowered(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """A Python function, jitted or not, lowered for arguments: arrays, `jax.ShapeDtypeStruct`, trees of them.
-
-    Sizes may be open: symbols of `jax.export.symbolic_shape`, or strings that are given to it ("b", "2*b + 1"), equal
-    names being equal sizes. The function is exported then.
-
-    Raises:
-        InvalidModel: jax isn't installed.
-    """
-    with needed("jax", "tracing a Python function"):
-        import jax
-        from jax import export
-    jitted: Any = function if hasattr(function, "lower") else jax.jit(function)
-    scope = export.SymbolicScope()
-    open_ = False
-
-    def sized(leaf: Any) -> Any:
-        nonlocal open_
-        shape = tuple(getattr(leaf, "shape", ()))
-        open_ |= any(not isinstance(dim, int) for dim in shape)
-        if not any(isinstance(dim, str) for dim in shape):
-            return leaf
-        dims = [export.symbolic_shape(dim, scope=scope)[0] if isinstance(dim, str) else dim for dim in shape]
-        return jax.ShapeDtypeStruct(tuple(dims), leaf.dtype)
-
-    specs = jax.tree.map(sized, tuple(args))
-    return export.export(jitted)(*specs) if open_ else jitted.lower(*specs)
+def _with_input_names(text: str) -> str:
+    """HLO text whose header says what the metadata of the entry's parameters calls them; as it is where some have
+    none."""
+    header, end, rest = text.partition("\n")
+    entry = rest[rest.rfind("\nENTRY ") :]
+    found = {int(number): unescape(name) for number, name in _PARAMETER.findall(entry)}
+    if sorted(found) != list(range(entry.count(" parameter("))):
+        return text
+    names, _ = interface_names([found[number] for number in sorted(found)], [], {})
+    stated = name_attribute(INPUTS, names)
+    if "frontend_attributes={" in header:
+        header = header.replace("frontend_attributes={", f"frontend_attributes={{{stated},", 1)
+    else:
+        header += f", frontend_attributes={{{stated}}}"
+    return header + end + rest
 
 
 def to_object(path: Path) -> str:

@@ -12,8 +12,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph
@@ -74,6 +77,29 @@ def from_bytes(data: bytes, timeout: float = TIMEOUT) -> Graph:
         path = Path(folder) / "module"
         path.write_bytes(data)
         return _described(path, timeout)
+
+
+def with_settled(path: Path, values: Mapping[str, np.ndarray[Any, Any]], folder: Path) -> Path | None:
+    """A StableHLO module in which inputs have values, which its graph has for constants of these names.
+
+    Args:
+        values: name of an input, whose sizes are known -> its value, of its type.
+    Returns:
+        The file, as bytecode in `folder`; None where the old one holds HLO.
+    """
+    if _kind_of_file(path) in ("proto", "hlo"):
+        return None
+    arrays = {name: np.ascontiguousarray(value) for name, value in values.items()}
+    stored, target = folder / "values", folder / "model.mlirbc"
+    with stored.open("wb") as file:
+        file.write(json.dumps({name: array.nbytes for name, array in arrays.items()}).encode() + b"\n")
+        for array in arrays.values():
+            file.write(array.reshape(-1).view(np.uint8).data)
+    try:
+        _ask("settled", b"", TIMEOUT, path.absolute(), target.absolute(), stored)
+    finally:
+        stored.unlink()
+    return target
 
 
 def _kind_of_file(path: Path) -> Kind:

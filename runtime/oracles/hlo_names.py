@@ -60,9 +60,9 @@ def interface_names(
         What the attributes say, if that fits; else the paths in JAX's trees with dots (`params.dense.kernel`), `output`
         or `output_0`, `output_1` where results have numbers only. What would be called like another gets its place.
     """
-    bases = [_path(name) or f"Arg_{place}" for place, name in enumerate(arguments)]
+    bases = [path_name(name) or f"Arg_{place}" for place, name in enumerate(arguments)]
     inputs = _listed(stated.get(INPUTS), len(bases)) or _numbered(bases)
-    paths = [_path(name.removeprefix("result")) for name in results]
+    paths = [path_name(name.removeprefix("result")) for name in results]
     plain = output_names(len(results))
     bases = [numbered if not path or path.isdigit() else path for path, numbered in zip(paths, plain, strict=True)]
     bases = [f"{name}_out" if name in inputs else name for name in bases]
@@ -72,7 +72,7 @@ def interface_names(
 _STEP = re.compile(r"\['([^']*)'\]|\[\\?\"([^\"]*)\"\]|\[([^\]]*)\]|\.?([^.\[\]]+)")
 
 
-def _path(name: str) -> str:
+def path_name(name: str) -> str:
     """A path in a tree of JAX with dots: `params['dense'].kernel[0]` is `params.dense.kernel.0`."""
     return ".".join(next((part for part in step if part), "") for step in _STEP.findall(name))
 

@@ -6,13 +6,15 @@ bytecode, portable artifacts of older versions) they have verified: types fit, v
 A description is JSON and, behind it, the bytes of the constants:
 
     {"name": str, "attributes": {name: attribute}, "functions": {name: function}}
-    function: {"block": block, "arguments": [{name: attribute}], "results": [{name: attribute}]}
+    function: {"block": block, "arguments": [{name: attribute}], "results": [{name: attribute}], "settled": [...]}
     block: {"arguments": [value...], "names": [str...], "operations": [operation...]}
     operation: [name, [operand...], {name: attribute}, [type...], [block...], location]
 
 Values are numbered in the order in which they are defined, over the whole module. A type is [element type, [size...]],
 a size that isn't known None, a bounded one ["<=", size]; a token's is None. A constant's "value" is [place, length] of
-its bytes, or [place, length, "splat"] of one element that fills it.
+its bytes, or [place, length, "splat"] of one element that fills it. What is "settled" of the function that a module
+starts with are inputs that have values (see `mlir_inputs.py`), which its block doesn't list: [name, number, type,
+[place, length]].
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
 from .hlo_names import interface_names
+from .mlir_inputs import as_arguments, settle, settled_inputs
 
 _TENSOR = re.compile(
     r"tensor<((?:(?:\d+|\?)x)*)([^,]+?)(?:, #stablehlo\.(?:bounds<([^>]*)>|type_extensions<[^>]*>))?>$"
@@ -89,8 +92,18 @@ def describe(data: bytes) -> list[Any]:
     ir, stablehlo, module = _parsed_module(data)
     with module.context:
         _expand_chlo(ir, module)
+        writer = _Writer(ir, stablehlo)
+        settled = settled_inputs(ir, module)
+        places = [writer.constant(operation, dense=True) for _, operation in settled]
+        as_arguments(ir, module, [operation for _, operation in settled])
         _simplify(module)
-        description, constants = _Writer(ir, stablehlo).module(module)
+        description, constants = writer.module(module)
+    if settled:
+        main = main_of(description)
+        block, first = main["block"], len(main["block"]["arguments"]) - len(settled)
+        last = zip(settled, block["arguments"][first:], places, strict=True)
+        main["settled"] = [[name, *argument, place] for (name, _), argument, place in last]
+        del block["arguments"][first:], block["names"][first:]
     head = json.dumps(description, separators=(",", ":")).encode()
     return [len(head).to_bytes(8, "little"), head, *constants]
 
@@ -102,11 +115,37 @@ def interface(data: bytes) -> tuple[list[str], list[str], list[Any]]:
     """
     ir, stablehlo, module = _parsed_module(data)
     with module.context:
-        writer = _Writer(ir, stablehlo)
-        writer.with_constants = False
-        description, _ = writer.module(module)
+        description = _without_constants(ir, stablehlo, module)
     main = main_of(description)
     return *names_of(description), [type for _, type in main["block"]["arguments"]]
+
+
+def with_settled(data: bytes, values: Mapping[str, Any]) -> bytes:
+    """A module in which inputs have values, as bytecode; the names of the others and of the outputs stay.
+
+    Args:
+        values: name of an input -> the bytes of its elements, one or more for each.
+
+    Raises:
+        InvalidModel: as `describe`.
+    """
+    ir, stablehlo, module = _parsed_module(data)
+    with module.context:
+        inputs, outputs = names_of(_without_constants(ir, stablehlo, module))
+        settle(ir, module, inputs, outputs, values)
+        return _bytecode(module)
+
+
+def _without_constants(ir: Any, stablehlo: Any, module: Any) -> dict[str, Any]:
+    writer = _Writer(ir, stablehlo)
+    writer.with_constants = False
+    return writer.module(module)[0]
+
+
+def _bytecode(module: Any) -> bytes:
+    written = io.BytesIO()
+    module.operation.write_bytecode(written)
+    return written.getvalue()
 
 
 def is_open(type: Any) -> bool:
@@ -160,11 +199,10 @@ def specialized(data: bytes, types: Sequence[str]) -> bytes:
     _, stablehlo, module = _parsed_module(data)
     stablehlo.register_stablehlo_passes()
     manager = importlib.import_module("jaxlib.mlir.passmanager").PassManager
-    written = io.BytesIO()
     with module.context:
         manager.parse(f"builtin.module(stablehlo-refine-arguments{{types={','.join(types)}}})").run(module.operation)
-        module.operation.write_bytecode(written)
-    return importlib.import_module("jaxlib._jax").mlir.refine_polymorphic_shapes(written.getvalue())
+        written = _bytecode(module)
+    return importlib.import_module("jaxlib._jax").mlir.refine_polymorphic_shapes(written)
 
 
 def _parsed_module(data: bytes) -> tuple[Any, Any, Any]:
@@ -295,7 +333,7 @@ class _Writer:
         return description, self._constants
 
     def _function(self, function: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {"block": None, "arguments": [], "results": []}
+        found: dict[str, Any] = {"block": None, "arguments": [], "results": [], "settled": []}
         for key, name in (("arg_attrs", "arguments"), ("res_attrs", "results")):
             if key in function.attributes:
                 found[name] = self._attribute(function.attributes[key])
@@ -324,7 +362,7 @@ class _Writer:
         operation = opview.operation
         operands = [self._values[value] for value in operation.operands]
         if operation.name == "stablehlo.constant":
-            attributes: dict[str, Any] = {"value": self._constant(operation)} if self.with_constants else {}
+            attributes: dict[str, Any] = {"value": self.constant(operation)} if self.with_constants else {}
         else:
             attributes = {name: self._attribute(operation.attributes[name]) for name in operation.attributes}
         blocks = [self._block(region.blocks[0]) for region in operation.regions if len(region.blocks)]
@@ -356,7 +394,7 @@ class _Writer:
 
     # constants ---------------------------------------------------------------------------------------
 
-    def _constant(self, operation: Any) -> list[Any]:
+    def constant(self, operation: Any, *, dense: bool = False) -> list[Any]:
         type = _described_type(str(operation.results[0].type))
         element = type[0]
         count = int(np.prod(type[1], dtype=np.int64))
@@ -365,7 +403,7 @@ class _Writer:
             array = np.asarray(attribute)
             if array.dtype == object:
                 raise TypeError
-            if isinstance(attribute, self._ir.DenseElementsAttr) and attribute.is_splat and count > 1:
+            if isinstance(attribute, self._ir.DenseElementsAttr) and attribute.is_splat and count > 1 and not dense:
                 array = array.reshape(-1)[:1]
         except (TypeError, ValueError):  # the bindings have no arrays of these elements
             array = _parsed(operation.get_asm(print_generic_op_form=True), element)

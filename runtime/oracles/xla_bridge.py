@@ -3,8 +3,9 @@
 Standard input is a file of any kind that `xla_files.py` knows; TO is "hlo" (HLO text), "mlir" (StableHLO text) or
 "mlirbc" (a portable artifact). On standard output comes a line of JSON, the error or how many bytes follow, and these
 bytes: the result. `... graph SOURCE TARGET` writes what `mlir_module.py` makes of a file with StableHLO into another
-one, which spares large models a pipe. jaxlib ends the process where it meets what it doesn't expect, so nobody should
-do this in their own.
+one, which spares large models a pipe; `... settled SOURCE TARGET VALUES` the module with values for some inputs
+(`mlir_inputs.py`), of which the third file has the names and numbers of bytes, as JSON in a line, and then these bytes.
+jaxlib ends the process where it meets what it doesn't expect, so nobody should do this in their own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 from ...passes.errors import BackedgeError, Unsupported
 from .child import die_with_parent, limit_resources
-from .mlir_module import describe
+from .mlir_module import describe, with_settled
 from .outcome import one_line
 from .xla_files import bindings, read_computation, stablehlo_of, without_strings
 
@@ -101,11 +102,11 @@ def main() -> None:
     answer.flush()
 
 
-def _made(to: str, source: Path | None = None, target: Path | None = None) -> bytes:
+def _made(to: str, source: Path | None = None, target: Path | None = None, values: Path | None = None) -> bytes:
     if source is not None and target is not None:
         module = stablehlo_of(source.read_bytes())
         assert module is not None
-        parts = describe(module)
+        parts = describe(module) if values is None else [with_settled(module, _values_in(values))]
         with target.open("wb") as file:
             for part in parts:
                 file.write(part)
@@ -114,6 +115,16 @@ def _made(to: str, source: Path | None = None, target: Path | None = None) -> by
     if to == "mlirbc":
         return portable_artifact(computation)
     return {"hlo": hlo_text, "mlir": stablehlo_text}[to](computation).encode()
+
+
+def _values_in(path: Path) -> dict[str, memoryview]:
+    with path.open("rb") as file:
+        lengths: dict[str, int] = json.loads(file.readline())
+        content = memoryview(file.read())
+    values: dict[str, memoryview] = {}
+    for name, length in lengths.items():
+        values[name], content = content[:length], content[length:]
+    return values
 
 
 if __name__ == "__main__":

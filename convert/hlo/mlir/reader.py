@@ -89,17 +89,32 @@ class Reader:
                 dims.append(named[place, axis] if dim is None else dim)
             value = scope.graph.add_input(input_name, TensorType(found.dtype, tuple(dims)))
             scope.values[number] = value
+        settled = [self._settled(scope, *described) for described in main["settled"]]
         scope.graph.outputs = self.block(scope, block["operations"])
         graph = scope.graph
+        for value, data in settled:
+            graph.settle_input(value, data)
         graph.functions = self.functions
         if self.dynamic and named:
             self.notes[_AT_LEAST_ONE] = None
         form = Form("main", outputs=tuple(outputs))
         form.attributes = self._header()
+        form.settled = frozenset(value.name for value, _ in settled)
         graph.meta[META] = form
         if self.notes:
             graph.meta[NOTES] = list(self.notes)
         return graph
+
+    def _settled(
+        self, scope: Scope, name: str, number: int, type: Any, stored: Sequence[Any]
+    ) -> tuple[Value, TensorData]:
+        """An input with a value, which is an input while the module is read: loops are handed it, and don't copy it."""
+        found = type_of(type)
+        assert found is not None and found.dtype is not None and found.static_shape is not None
+        self.names.claim(name, root=True)
+        value = scope.values[number] = scope.graph.add_input(name, found)
+        start, length = stored
+        return value, data_of(self.constants[start : start + length], found.dtype, found.static_shape)
 
     def _header(self) -> dict[str, Raw]:
         """What HLO's header says of devices."""

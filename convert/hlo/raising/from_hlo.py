@@ -7,7 +7,7 @@ loops are canonical (`while_loops.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ....passes.build import shape_vector
 from ....passes.errors import Unsupported
@@ -21,6 +21,7 @@ from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.sizes import dims_of
 from ....passes.structure.simplify import RemoveDead
 from ....passes.structure.slots import PruneSlots
+from ....passes.tensor import TensorData
 from ....passes.types import TensorType
 from ..dialect import form_of, origin_of
 from . import (
@@ -116,11 +117,14 @@ def raise_graph(graph: Graph) -> Graph:
         plain = composed(plain, plain is not graph)
         plain = split_complex(plain)
         plain = plain.copy() if plain is graph else plain
+        settled = _as_inputs(plain, form_of(graph).settled)
         RemoveDead()(plain)
         plain = recover_loops(plain)
         rules = {**{key: list(map(_sized, rows)) for key, rows in RULES.items()}, (LOOPS, "Loop"): [Builder.copy]}
         rewriter = Rewriter(HUB, rules, _refuse)
         new = rewriter.run(plain)
+        for value in [value for value in new.inputs if value.name in settled]:
+            new.settle_input(value, settled[value.name])
         outputs = form_of(graph).outputs
         if len(outputs) == len(new.outputs):
             name_outputs(rewriter, new, outputs)
@@ -133,6 +137,21 @@ def raise_graph(graph: Graph) -> Graph:
     if notes:
         new.meta[NOTES] = list(notes)
     return new
+
+
+def _as_inputs(graph: Graph, names: Collection[str]) -> dict[str, TensorData]:
+    """Make constants inputs, so that no rule computes with them: they shall be found again in what becomes of a model.
+
+    Returns:
+        Their data.
+    """
+    found = {value.name: value for value in graph.constants if value.name in names}
+    data = {name: value.data for name, value in found.items() if value.data is not None}
+    graph.constants = [value for value in graph.constants if value.name not in found]
+    for value in found.values():
+        value.data = None
+        graph.inputs.append(value)
+    return data
 
 
 def _left_out(graph: Graph) -> Iterator[str]:
