@@ -6,7 +6,7 @@ import functools
 import importlib
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -151,8 +151,8 @@ class Format:
         to_object: file -> the object that people have in memory instead of one.
         library: the package whose objects these are, where backedge does without it; see `require_library`.
         trace: for the format that Python functions are traced to, see `Trace`.
-        settle: file, values of some inputs, folder -> a file there that has these values for constants; None where
-            this file can't be written so.
+        settle: file, values of some inputs, those that keep their names, folder -> a file there that has these values
+            for constants; None where this file can't be written so.
         writes_hub: whether a graph of the hub's dialect is stored in this format: the hub's operators are its newest.
         is_model: for suffixes that others use, too: whether a file looks like a model, for those who search folders.
         is_quick: whether `runtime` answers as fast as our executor, so that it may be asked thousands of times.
@@ -173,7 +173,7 @@ class Format:
     library: str = ""
     objects: tuple[ObjectType, ...] = ()
     trace: Trace | None = None
-    settle: Callable[[Path, Mapping[str, Any], Path], Path | None] | None = None
+    settle: Callable[[Path, Mapping[str, Any], Collection[str], Path], Path | None] | None = None
     writes_hub: bool = False
     direct: Mapping[str, Callable[[Graph, int | None], Graph]] = field(default_factory=dict)
     has_sequences: bool = False

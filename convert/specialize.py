@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -138,12 +138,13 @@ def _is_static(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.type.static_shape is not None
 
 
-def set_values(graph: Graph, values: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+def set_values(graph: Graph, values: Mapping[str, Any], named: Collection[str] = ()) -> dict[str, np.ndarray[Any, Any]]:
     """Make inputs constants.
 
     Args:
         graph: changed in place.
         values: name of an input -> a number or an array, taken to the declared element type and shape.
+        named: those that stay in the model under their names, and aren't computed with.
 
     Returns:
         The arrays, as they would have been fed.
@@ -155,7 +156,7 @@ def set_values(graph: Graph, values: Mapping[str, Any]) -> dict[str, np.ndarray[
     for name, given in values.items():
         value = _input(graph, name)
         arrays[name] = array = _typed(value, given)
-        graph.settle_input(value, TensorData.of(array, value.tensor.dtype))
+        graph.settle_input(value, TensorData.of(array, value.tensor.dtype), named=name in named)
     return arrays
 
 
@@ -191,18 +192,20 @@ def with_values(file: Stored, values: Mapping[str, Any]) -> Iterator[Stored]:
         return
     entry = format_of(file.path, file.format)
     graph = load(file.path, file.format)
-    known = {**_of_arguments(graph, file.constants), **values}
+    known = _of_arguments(graph, file.constants)
+    named = set(known) - set(values)
+    known |= values
     open_ = not all(_is_static(_input(graph, name)) for name in known)
     with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as name:
         if not open_ and entry.settle is not None:
-            copy = entry.settle(file.path, set_values(graph, known), Path(name))
+            copy = entry.settle(file.path, set_values(graph, known), named, Path(name))
             if copy is not None:
                 yield replace(file, path=copy, format=entry.name)
                 return
             graph = load(file.path, file.format)
         if graph.dialect != format_of_dialect("hub").dialect:
             graph = to_hub(graph)
-        arrays = set_values(graph, known)
+        arrays = set_values(graph, known, named)
         made = store_graph(graph, Path(name))
         runtimes = [format_of(one.path, one.format).runtime for one in (file, made)]
         if not any(map(why_unavailable, runtimes)):

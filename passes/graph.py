@@ -23,13 +23,16 @@ from .node import Node, Value
 from .tensor import TensorData
 from .types import TensorType, Type
 
-__all__ = ["DEFAULT", "GIVEN", "NOTES", "Graph", "Node", "OutputSpec", "Value"]
+__all__ = ["DEFAULT", "GIVEN", "NOTES", "SETTLED", "Graph", "Node", "OutputSpec", "Value"]
 
 GIVEN = "given"
 """Key in the `meta` of a graph: its operators are ONNX's and a file's own, so that a file may be blamed for them."""
 
 NOTES = "notes"
 """Key in the `meta` of a graph: what the report should say of how it came to be, a list of texts."""
+
+SETTLED = "settled"
+"""Key in the `meta` of a constant: it was an input, and stays in the model under its name."""
 
 RAISER = "raise"
 """Key in the `meta` of the graph of a file: the function that gives a hub graph that means the same."""
@@ -96,10 +99,11 @@ class Graph:
         self.constants.append(value)
         return value
 
-    def settle_input(self, value: Value, data: TensorData) -> None:
-        """Make an input a constant."""
+    def settle_input(self, value: Value, data: TensorData, *, named: bool = False) -> None:
+        """Make an input a constant; `named`: one that stays, see `SETTLED`."""
         self.inputs.remove(value)
-        value.data, value.type, value.meta = data, TensorType(data.dtype, data.shape), None
+        value.data, value.type = data, TensorType(data.dtype, data.shape)
+        value.meta = {SETTLED: True} if named else None
         if value not in self.constants:
             self.constants.append(value)
 

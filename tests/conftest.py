@@ -19,11 +19,12 @@ _ONE_IN: dict[int, str] = {
         "openvino_ir/test_corpus openvino_raising/test_mutations openvino_raising/test_onnx opset/test_corpus"
     ),
     2: (
-        "api/test_objects api/test_testing command/test_absent_libraries command/test_memory command/test_pipes "
-        "decompose/test_argmax hlo/test_hostile hlo/test_lower_loops hlo/test_lower_quantize hlo/test_raise_dot "
-        "hlo/test_raise_elementwise_random hlo/test_raise_reduce hlo/test_raise_scatter hlo/test_raise_shape "
-        "hlo/test_raise_sort match/test_certificate match/test_verdict mdf/test_hostile mdf/test_stateful_cases "
-        "hlo/test_open_sizes openvino_lowering/test_operators openvino_raising/test_loop_forms "
+        "api/test_jax_arguments api/test_objects api/test_testing command/test_absent_libraries command/test_memory "
+        "command/test_pipes decompose/test_argmax hlo/test_hostile hlo/test_lower_loops hlo/test_lower_quantize "
+        "hlo/test_raise_dot hlo/test_raise_elementwise_random hlo/test_raise_reduce hlo/test_raise_scatter "
+        "hlo/test_raise_shape hlo/test_raise_sort match/test_certificate match/test_verdict mdf/test_hostile "
+        "mdf/test_stateful_cases hlo/test_open_sizes openvino_lowering/test_operators "
+        "openvino_raising/test_loop_forms "
         "openvino_raising/test_states "
         "quantized/test_lstm quantized/test_quantizer recurrent/test_iterators recurrent/test_lengths"
     ),

@@ -57,7 +57,7 @@ class Form:
     result: HloShape | None = None
     outputs: tuple[str, ...] = ()  # what users see the outputs called (root graphs)
     attributes: dict[str, Raw] = field(default_factory=dict)  # of the module (root graphs)
-    settled: frozenset[str] = frozenset()  # constants that were inputs: the hub gets them as they are (root graphs)
+    settled: frozenset[str] = frozenset()  # constants that were inputs and stay as they are (root graphs)
 
 
 def form_of(graph: Graph) -> Form:

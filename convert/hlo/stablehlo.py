@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -79,11 +79,14 @@ def from_bytes(data: bytes, timeout: float = TIMEOUT) -> Graph:
         return _described(path, timeout)
 
 
-def with_settled(path: Path, values: Mapping[str, np.ndarray[Any, Any]], folder: Path) -> Path | None:
-    """A StableHLO module in which inputs have values, which its graph has for constants of these names.
+def with_settled(
+    path: Path, values: Mapping[str, np.ndarray[Any, Any]], named: Collection[str], folder: Path
+) -> Path | None:
+    """A StableHLO module in which inputs have values.
 
     Args:
         values: name of an input, whose sizes are known -> its value, of its type.
+        named: those that are constants of these names in the graph, and in the hub's; others are computed with.
     Returns:
         The file, as bytecode in `folder`; None where the old one holds HLO.
     """
@@ -92,7 +95,7 @@ def with_settled(path: Path, values: Mapping[str, np.ndarray[Any, Any]], folder:
     arrays = {name: np.ascontiguousarray(value) for name, value in values.items()}
     stored, target = folder / "values", folder / "model.mlirbc"
     with stored.open("wb") as file:
-        file.write(json.dumps({name: array.nbytes for name, array in arrays.items()}).encode() + b"\n")
+        file.write(json.dumps([(name, array.nbytes, name in named) for name, array in arrays.items()]).encode() + b"\n")
         for array in arrays.values():
             file.write(array.reshape(-1).view(np.uint8).data)
     try:

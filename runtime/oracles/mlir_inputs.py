@@ -1,6 +1,8 @@
-"""Inputs of a StableHLO module that have values: constants in the block that a module starts with, which say in their
-`mhlo.frontend_attributes` what the input was called. XLA takes them for the constants that they are; a description
-(`mlir_module.py`) has them as inputs again, so that nothing is computed of them and each is found by its name.
+"""Inputs of a StableHLO module that have values: constants in the block that a module starts with.
+
+Those that keep their names say them in `mhlo.frontend_attributes`: XLA takes them for the constants that they are; a
+description (`mlir_module.py`) has them as inputs again, so that nothing is computed of them and each is found by its
+name.
 
 Everything here is done with jaxlib's MLIR bindings, inside of the module's context.
 """
@@ -8,7 +10,7 @@ Everything here is done with jaxlib's MLIR bindings, inside of the module's cont
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,13 +21,21 @@ _FRONTEND = "mhlo.frontend_attributes"
 _SETTLED = "backedge_settled"
 
 
-def settle(ir: Any, module: Any, inputs: Sequence[str], outputs: Sequence[str], values: Mapping[str, Any]) -> None:
+def settle(
+    ir: Any,
+    module: Any,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    values: Mapping[str, Any],
+    named: Collection[str],
+) -> None:
     """Put constants in the place of inputs.
 
     Args:
         inputs, outputs: the names of all, which the module states afterwards: those that it has by itself depend on
             how many there are.
         values: name of an input, whose sizes are known -> the bytes of its elements, one or more for each.
+        named: those that keep their names.
     """
     function = _main(ir, module)
     block = function.regions[0].blocks[0]
@@ -37,7 +47,9 @@ def settle(ir: Any, module: Any, inputs: Sequence[str], outputs: Sequence[str], 
         stored = ir.DenseElementsAttr.get(
             np.frombuffer(values[name], np.uint8), type=type.element_type, shape=list(type.shape)
         )
-        attributes = {"value": stored, _FRONTEND: ir.DictAttr.get({_SETTLED: ir.StringAttr.get(name)})}
+        attributes = {"value": stored}
+        if name in named:
+            attributes[_FRONTEND] = ir.DictAttr.get({_SETTLED: ir.StringAttr.get(name)})
         with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
             constant = ir.Operation.create("stablehlo.constant", [type], [], attributes)
         argument.replace_all_uses_with(constant.results[0])
@@ -51,7 +63,7 @@ def settle(ir: Any, module: Any, inputs: Sequence[str], outputs: Sequence[str], 
 
 
 def settled_inputs(ir: Any, module: Any) -> list[tuple[str, Any]]:
-    """The inputs that have values: their names, and the operations with these."""
+    """The inputs that have values and names: the names, and the operations with the values."""
     found: list[tuple[str, Any]] = []
     function = _main(ir, module)
     for one in () if function is None else function.regions[0].blocks[0].operations:

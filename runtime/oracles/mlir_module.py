@@ -13,7 +13,7 @@ A description is JSON and, behind it, the bytes of the constants:
 Values are numbered in the order in which they are defined, over the whole module. A type is [element type, [size...]],
 a size that isn't known None, a bounded one ["<=", size]; a token's is None. A constant's "value" is [place, length] of
 its bytes, or [place, length, "splat"] of one element that fills it. What is "settled" of the function that a module
-starts with are inputs that have values (see `mlir_inputs.py`), which its block doesn't list: [name, number, type,
+starts with are inputs with values and names (see `mlir_inputs.py`), which its block doesn't list: [name, number, type,
 [place, length]].
 """
 
@@ -23,7 +23,7 @@ import importlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -120,11 +120,12 @@ def interface(data: bytes) -> tuple[list[str], list[str], list[Any]]:
     return *names_of(description), [type for _, type in main["block"]["arguments"]]
 
 
-def with_settled(data: bytes, values: Mapping[str, Any]) -> bytes:
+def with_settled(data: bytes, values: Mapping[str, Any], named: Collection[str]) -> bytes:
     """A module in which inputs have values, as bytecode; the names of the others and of the outputs stay.
 
     Args:
         values: name of an input -> the bytes of its elements, one or more for each.
+        named: those that keep their names.
 
     Raises:
         InvalidModel: as `describe`.
@@ -132,7 +133,7 @@ def with_settled(data: bytes, values: Mapping[str, Any]) -> bytes:
     ir, stablehlo, module = _parsed_module(data)
     with module.context:
         inputs, outputs = names_of(_without_constants(ir, stablehlo, module))
-        settle(ir, module, inputs, outputs, values)
+        settle(ir, module, inputs, outputs, values, named)
         return _bytecode(module)
 
 

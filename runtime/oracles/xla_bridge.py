@@ -4,7 +4,8 @@ Standard input is a file of any kind that `xla_files.py` knows; TO is "hlo" (HLO
 "mlirbc" (a portable artifact). On standard output comes a line of JSON, the error or how many bytes follow, and these
 bytes: the result. `... graph SOURCE TARGET` writes what `mlir_module.py` makes of a file with StableHLO into another
 one, which spares large models a pipe; `... settled SOURCE TARGET VALUES` the module with values for some inputs
-(`mlir_inputs.py`), of which the third file has the names and numbers of bytes, as JSON in a line, and then these bytes.
+(`mlir_inputs.py`), of which the third file has, as JSON in a line, names, numbers of bytes and whether the name is
+kept, and then these bytes.
 jaxlib ends the process where it meets what it doesn't expect, so nobody should do this in their own.
 """
 
@@ -106,7 +107,7 @@ def _made(to: str, source: Path | None = None, target: Path | None = None, value
     if source is not None and target is not None:
         module = stablehlo_of(source.read_bytes())
         assert module is not None
-        parts = describe(module) if values is None else [with_settled(module, _values_in(values))]
+        parts = describe(module) if values is None else [with_settled(module, *_values_in(values))]
         with target.open("wb") as file:
             for part in parts:
                 file.write(part)
@@ -117,14 +118,15 @@ def _made(to: str, source: Path | None = None, target: Path | None = None, value
     return {"hlo": hlo_text, "mlir": stablehlo_text}[to](computation).encode()
 
 
-def _values_in(path: Path) -> dict[str, memoryview]:
+def _values_in(path: Path) -> tuple[dict[str, memoryview], set[str]]:
+    """Names of inputs -> the bytes of their values; the names that are kept."""
     with path.open("rb") as file:
-        lengths: dict[str, int] = json.loads(file.readline())
+        listed: list[tuple[str, int, bool]] = json.loads(file.readline())
         content = memoryview(file.read())
     values: dict[str, memoryview] = {}
-    for name, length in lengths.items():
+    for name, length, _ in listed:
         values[name], content = content[:length], content[length:]
-    return values
+    return values, {name for name, _, kept in listed if kept}
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ PLAIN: Mapping[str, str] = {
     **{f"chlo.{name}": name for name in _CHLO_SAME.split()},
     "create_token": "after-all",
     "optimization_barrier": "opt-barrier",
+    "sdy.sharding_constraint": "copy",  # a module for several devices says so in its header
 }
 """Operations without attributes -> HLO's opcode."""
 

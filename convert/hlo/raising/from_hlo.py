@@ -124,7 +124,7 @@ def raise_graph(graph: Graph) -> Graph:
         rewriter = Rewriter(HUB, rules, _refuse)
         new = rewriter.run(plain)
         for value in [value for value in new.inputs if value.name in settled]:
-            new.settle_input(value, settled[value.name])
+            new.settle_input(value, settled[value.name], named=True)
         outputs = form_of(graph).outputs
         if len(outputs) == len(new.outputs):
             name_outputs(rewriter, new, outputs)

@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from ...constant_analysis import ConstantAnalysis
-from ...graph import Graph, Node, Value
+from ...graph import SETTLED, Graph, Node, Value
 from ...hub import HUB
 from ...infer import words
 from ...names import Names
@@ -114,6 +114,8 @@ def _constant(context: Context, node: Node) -> Value | None:
     """The result as a constant, where it is small and certain."""
     dtype, shape = node.output.tensor.dtype, node.output.tensor.static_shape
     if node.op_type in _KEPT or dtype is None or dtype is DType.STRING:
+        return None
+    if any(SETTLED in (value.meta or {}) for value in node.inputs if value is not None):
         return None
     array = context.known(node.output)
     if array is None or array.dtype != dtype.numpy or shape not in (None, array.shape):
