@@ -44,9 +44,9 @@ _ONE_IN: dict[int, str] = {
     ),
     5: (
         "command/test_command command/test_exit_codes compare/test_seeded_faults compiled/test_growing "
-        "compiled/test_whole_graph hlo/test_command_hlo hlo/test_raise_linalg_eig hlo/test_raise_linalg_lapack "
-        "only_ops/test_cases openvino_lowering/test_loop_forms passes/test_patterns picture/test_svg "
-        "quantized/test_compressed"
+        "compiled/test_whole_graph hlo/test_command_hlo hlo/test_higher_order hlo/test_raise_linalg_eig "
+        "hlo/test_raise_linalg_lapack only_ops/test_cases openvino_lowering/test_loop_forms "
+        "passes/test_patterns picture/test_svg quantized/test_compressed"
     ),
     7: (
         "compiled/test_halves control_flow/test_cases decompose/test_ml hlo/test_names hlo/test_raise_elementwise "

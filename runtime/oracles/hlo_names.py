@@ -77,6 +77,11 @@ def path_name(name: str) -> str:
     return ".".join(next((part for part in step if part), "") for step in _STEP.findall(name))
 
 
+def last_step(location: str) -> str:
+    """The operation of JAX in what a location or op_name says: `jit(f)/while/body/io_callback:` is `io_callback`."""
+    return location.rpartition("/")[2].rstrip(":")
+
+
 def _numbered(bases: Sequence[str]) -> list[str]:
     shared = {base for base, count in Counter(bases).items() if count > 1}
     seen: Counter[str] = Counter()

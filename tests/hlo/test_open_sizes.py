@@ -24,7 +24,7 @@ def _spec(shape: Shape, dtype: Any = F32) -> Any:
     return jax.ShapeDtypeStruct(tuple(shape), dtype)
 
 
-def _check(
+def check(
     function: Callable[..., Any],
     specs: Sequence[Any],
     sizes: Sequence[dict[str, int]],
@@ -81,7 +81,7 @@ def _recurrent(w: Any, u: Any, xs: Any, reverse: bool = False) -> Any:
 def test_a_scan_over_an_open_size_stays_one(reverse: bool, suffix: str, tmp_path: Path) -> None:
     specs = [_spec((3, 5)), _spec((5, 5)), _spec(("t", "b", 3))]
     sizes = [{"t": 4, "b": 2}, {"t": 1, "b": 1}, {"t": 7, "b": 1}, {"t": 1, "b": 6}]
-    model = _check(lambda w, u, xs: _recurrent(w, u, xs, reverse), specs, sizes, tmp_path, suffix)
+    model = check(lambda w, u, xs: _recurrent(w, u, xs, reverse), specs, sizes, tmp_path, suffix)
     if model is None:
         return
     assert _shapes(model.graph.input)[-1] == ["t", "b", 3]
@@ -95,7 +95,7 @@ def test_a_loop_that_carries_what_it_writes(tmp_path: Path) -> None:
     def fill(x: Any) -> Any:
         return lax.fori_loop(0, x.shape[0], lambda i, y: y.at[i].set(x[x.shape[0] - 1 - i] * i), jnp.zeros_like(x))
 
-    _check(fill, [_spec(("b", 2))], [{"b": 3}, {"b": 1}, {"b": 8}], tmp_path)
+    check(fill, [_spec(("b", 2))], [{"b": 3}, {"b": 1}, {"b": 8}], tmp_path)
 
 
 def test_a_loop_whose_body_alone_needs_a_size(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_loop_whose_body_alone_needs_a_size(tmp_path: Path) -> None:
         return total + x.sum()
 
     specs = [_spec(("b",)), _spec((), I32)]
-    _check(count, specs, [{"b": 3}, {"b": 1}, {"b": 9}], tmp_path)
+    check(count, specs, [{"b": 3}, {"b": 1}, {"b": 9}], tmp_path)
 
 
 def test_branches_that_need_a_size(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_branches_that_need_a_size(tmp_path: Path) -> None:
         return lax.cond(which > 4, lambda: jnp.ones((x.shape[0], 2)) * x.shape[0], lambda: x + 1.0)
 
     specs = [_spec(("b", 2)), _spec((), I32)]
-    _check(either, specs, [{"b": size} for size in (1, 2, 3, 4, 5)], tmp_path)
+    check(either, specs, [{"b": size} for size in (1, 2, 3, 4, 5)], tmp_path)
 
 
 def test_nested_loops(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_nested_loops(tmp_path: Path) -> None:
 
         return lax.scan(row, jnp.zeros(y.shape[0]), x)
 
-    _check(table, [_spec(("n",)), _spec(("m",))], [{"n": 3, "m": 4}, {"n": 1, "m": 1}, {"n": 1, "m": 6}], tmp_path)
+    check(table, [_spec(("n",)), _spec(("m",))], [{"n": 3, "m": 4}, {"n": 1, "m": 1}, {"n": 1, "m": 6}], tmp_path)
 
 
 # sizes that are computed -----------------------------------------------------------------------------
@@ -157,11 +157,11 @@ def test_nested_loops(tmp_path: Path) -> None:
     ],
 )
 def test_sizes_that_follow(function: Callable[..., Any], tmp_path: Path) -> None:
-    _check(function, [_spec(("b", 4))], [{"b": 5}, {"b": 2}, {"b": 7}], tmp_path)
+    check(function, [_spec(("b", 4))], [{"b": 5}, {"b": 2}, {"b": 7}], tmp_path)
 
 
 def test_named_sizes_of_results(tmp_path: Path) -> None:
-    model = _check(
+    model = check(
         lambda x, y: {"both": jnp.concatenate([x, y]), "half": x[: x.shape[0] // 2], "all": x.reshape(-1)},
         [_spec(("b", 4)), _spec(("t", 4))],
         [{"b": 4, "t": 1}],
@@ -183,12 +183,12 @@ def test_convolutions_of_open_images(padding: str, strides: tuple[int, int], tmp
         return lax.reduce_window(y, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 1, 1), padding)
 
     sizes = [{"b": 2, "h": 12, "w": 13}, {"b": 1, "h": 13, "w": 12}, {"b": 3, "h": 15, "w": 20}]
-    _check(network, [_spec(("b", "h", "w", 2)), _spec((3, 3, 2, 4))], sizes, tmp_path)
+    check(network, [_spec(("b", "h", "w", 2)), _spec((3, 3, 2, 4))], sizes, tmp_path)
 
 
 def test_a_pool_of_less_than_a_window_is_empty(tmp_path: Path) -> None:
     pool = lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, 2), (1, 1, 1), "VALID")  # noqa: E731
-    _check(pool, [_spec(("b", 2, "n"))], [{"b": 2, "n": 5}, {"b": 1, "n": 1}], tmp_path)
+    check(pool, [_spec(("b", 2, "n"))], [{"b": 2, "n": 5}, {"b": 1, "n": 1}], tmp_path)
 
 
 # what is said, and what is refused -----------------------------------------------------------------------

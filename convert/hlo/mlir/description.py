@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ....passes.graph import Graph
 from ....passes.sizes import size_of, symbols
 from ....passes.tensor import TensorData
 from ....passes.types import DType, Interval, TensorType
+from ....runtime.oracles.hlo_names import last_step
 from ....runtime.oracles.mlir_module import is_open
 from ..dialect import DOMAIN
 from . import integers
@@ -72,6 +73,21 @@ def has_open_sizes(functions: Mapping[str, Any]) -> bool:
         )
 
     return any(one["block"] is not None and in_block(one["block"]) for one in functions.values())
+
+
+def ordered_effects(description: Mapping[str, Any]) -> str:
+    """What hands tokens on in a module, in words behind a colon: JAX's names of calls whose order counts."""
+
+    def in_block(block: Any) -> Iterator[str]:
+        for name, _, _, results, blocks, location in block["operations"]:
+            if name == "stablehlo.custom_call" and any(type is None for _, type in results):
+                yield last_step(location)
+            for inner in blocks:
+                yield from in_block(inner)
+
+    functions = description["functions"].values()
+    names = dict.fromkeys(name for one in functions if one["block"] is not None for name in in_block(one["block"]))
+    return f": ordered effects ({', '.join(names)}) call Python" if any(names) else ""
 
 
 def symbols_in(graph: Graph) -> set[str]:

@@ -30,7 +30,7 @@ from ..dialect import DOMAIN, META, Form
 from ..text.tree import Raw
 from . import integers, operations
 from .control_flow import branches, while_loop
-from .description import computed_scalar, data_of, has_open_sizes, type_of
+from .description import computed_scalar, data_of, has_open_sizes, ordered_effects, type_of
 from .integers import Known
 from .scope import Scope, present
 from .shapes import shapes
@@ -81,7 +81,7 @@ class Reader:
         for place, ((number, type), input_name) in enumerate(zip(block["arguments"], inputs, strict=True)):
             found = type_of(type)
             if found is None:
-                raise Unsupported("main", "a token is one of its inputs")
+                raise Unsupported("main", f"a token is one of its inputs{ordered_effects(self.description)}")
             dims: list[Dim] = []
             for axis, dim in enumerate(found.shape or ()):
                 if dim is None and (place, axis) not in named:

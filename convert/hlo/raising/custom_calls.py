@@ -27,7 +27,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN, origin_of
 from .sort import topk_call
-from .support import CallsHost, Results, shape_of
+from .support import CallsHost, Results, called, shape_of
 
 _TARGET = re.compile(r"lapack_([sdcz])(\w+)_ffi")
 _OPTION = re.compile(r"(\w+)\s*=\s*(?:(-?\d+)\s*:|(true|false)\b)")
@@ -333,7 +333,7 @@ def custom_call(op: Builder, node: Node) -> Results:
     if target in _UNARY:
         return op.call(_UNARY[target], input_of(node, 0))
     if target in _HOST:
-        raise CallsHost(node, f"{target} calls Python")
+        raise CallsHost(node, f"{called(node)} calls Python")
     if target == "TopK":
         return topk_call(op, node)
     found = routine(op, node, target)

@@ -49,6 +49,7 @@ from .collectives import HOST, refuse_more_devices
 from .complex_pairs import split_complex
 from .composed import RULES as COMPOSED
 from .composed import composed
+from .support import called
 from .while_loops import recover_loops
 
 _MEMORY = ("alias_passthrough_params", "buffer_donor", "input_output_alias")
@@ -164,5 +165,4 @@ def _left_out(graph: Graph) -> Iterator[str]:
             if node.op_type in HOST:
                 yield f"{node!r}: there is no peer to communicate with: it is left out"
             if node.op_type == "custom-call" and all(value.type is None for value in node.outputs):
-                target = node.attributes.get("custom_call_target", "")
-                yield f"{node!r}: {target} returns nothing to the model (it may print) and is left out"
+                yield f"{node!r}: {called(node)} returns nothing to the model (it may print) and is left out"

@@ -10,7 +10,9 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.infer import constant_array
+from ....passes.node import ORIGIN
 from ....passes.sizes import dims_of
+from ....runtime.oracles.hlo_names import last_step
 
 
 class CallsHost(Unsupported):
@@ -18,6 +20,13 @@ class CallsHost(Unsupported):
 
     JAX's checked errors are such calls, in branches that are taken where something went wrong.
     """
+
+
+def called(node: Node) -> str:
+    """What a custom call calls: its target, after the operation of JAX that it is for where the file says that one."""
+    target = str(node.attributes.get("custom_call_target", ""))
+    operation = last_step((node.meta or {}).get(ORIGIN, ""))
+    return f"{operation} ({target})" if operation else target
 
 
 Results = Value | Sequence[Value] | None
