@@ -68,7 +68,7 @@ def stored(
         source, settled = made.model, made.constants
     if isinstance(source, str | os.PathLike):
         with _with_its_suffix(Path(source), format) as path:
-            yield Stored(path, format, str(source))
+            yield Stored(path, format, str(source), settled)
         return
     with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as name:
         made = _store(source, format, Path(name))

@@ -170,6 +170,9 @@ def test_values_of_a_file_stay_with_its_runtime(tmp_path: Path) -> None:
     assert (report.source_format, report.opset) == ("stablehlo", 21) and report.verification is not None
     assert {run.runnable for run in report.verification.trials[0].a} == {"executor", "xla"}
     assert backedge.run(report.model, {"x": 3}) == {"output": 48}
+    path.write_text(jax.jit(net, static_argnums=2).lower(PARAMS, X, 1).as_text(debug_info=True))
+    model = backedge.convert(path, to="onnx", constants={"params": PARAMS}, verify=0).model
+    assert [one.name for one in model.graph.input] == ["x"] and set(NAMES) <= set(initializers(model))
 
 
 def test_what_is_said() -> None:

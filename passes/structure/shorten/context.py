@@ -50,7 +50,7 @@ class Context:
     Attributes:
         op: builds in it.
         knowledge: what is certain of its small values.
-        given: the model's inputs, which may have defaults, but are no constants.
+        given: the model's inputs, which may have defaults, but are no constants, and constants that stay as they are.
         opset: of ai.onnx, where the graph goes.
         is_root: whether it is the model itself, whose outputs have names, not a region.
         computed: operator and operands -> the first result of these.

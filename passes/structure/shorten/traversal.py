@@ -63,7 +63,7 @@ class Shorten:
 
     def __call__(self, graph: Graph) -> PassResult:
         rewriter = Rewriter(HUB, {}, names=Names.of(graph), root=graph)
-        given = set(graph.inputs)
+        given = {*graph.inputs, *(value for value in graph.constants if SETTLED in (value.meta or {}))}
         knowledge = ConstantAnalysis(dict.fromkeys(given), left=sys.maxsize)
         modified = False
         for inner in graph.graphs():
@@ -114,8 +114,6 @@ def _constant(context: Context, node: Node) -> Value | None:
     """The result as a constant, where it is small and certain."""
     dtype, shape = node.output.tensor.dtype, node.output.tensor.static_shape
     if node.op_type in _KEPT or dtype is None or dtype is DType.STRING:
-        return None
-    if any(SETTLED in (value.meta or {}) for value in node.inputs if value is not None):
         return None
     array = context.known(node.output)
     if array is None or array.dtype != dtype.numpy or shape not in (None, array.shape):
