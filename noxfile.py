@@ -45,7 +45,8 @@ def full(session: nox.Session) -> None:
 
 @nox.session
 def corpus(session: nox.Session) -> None:
-    """Long runs over recorded models."""
+    """Long runs over recorded models, and examples with frameworks."""
+    session.install("flax", "equinox", "dm-haiku")
     _pytest(session, "-m", "corpus")
 
 
