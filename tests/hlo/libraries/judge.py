@@ -46,9 +46,33 @@ def difference(found: Sequence[Any], wanted: Sequence[np.ndarray]) -> str:
     return f"{largest:.0e}"
 
 
-def judge(folder: Path, name: str) -> list[str]:
-    arrays = np.load(folder / f"{name}.npz")
+def judge_open(folder: Path, name: str) -> list[str]:
+    """The program whose first size is open, as an ONNX model run by ONNX Runtime at each size."""
+    model = folder / f"{name}.open.onnx"
+    try:
+        hub = to_hub(load(folder / f"{name}.open.mlirbc"))
+        FORMATS["onnx"].write(to_dialect(hub, FORMATS["onnx"]), model)
+    except BackedgeError as error:
+        return [str(error)]
+    found: list[str] = []
+    for path in sorted(folder.glob(f"{name}.open.*.npz")):
+        given, wanted = _arrays(path)
+        feeds = dict(zip((value.name for value in hub.inputs), given, strict=True))
+        (outcome,) = run_file("onnxruntime", model, [feeds], 60)
+        outputs = [outcome.outputs[value.name] for value in hub.outputs] if not outcome.error else []
+        found.append(outcome.error or difference(outputs, wanted))
+    return [f"open, onnxruntime {', '.join(found)}"]
+
+
+def _arrays(path: Path) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """What went in, and what jax computed."""
+    arrays = np.load(path)
     given, wanted = ([arrays[f"{side}_{at}"] for at in range(_count(arrays, side))] for side in ("in", "out"))
+    return given, wanted
+
+
+def judge(folder: Path, name: str) -> list[str]:
+    given, wanted = _arrays(folder / f"{name}.npz")
     try:
         hub = to_hub(load(folder / f"{name}.hlo"))
     except BackedgeError as error:
@@ -74,9 +98,12 @@ def _count(arrays: Any, side: str) -> int:
 
 
 def main(folder: Path, names: list[str]) -> None:
-    for path in sorted(folder.glob("*.npz")):
-        if not names or path.stem in names:
-            print(path.stem, *judge(folder, path.stem), sep=" | ", flush=True)
+    for path in sorted(folder.glob("*.hlo")):
+        name = path.stem
+        if path.name.count(".") > 1 or (names and name not in names):  # `judge` writes NAME.back.hlo
+            continue
+        opened = judge_open(folder, name) if (folder / f"{name}.open.mlirbc").exists() else []
+        print(name, *judge(folder, name), *opened, sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Programs of libraries that people write JAX with, as HLO text, with inputs and what jax computes of them.
+"""Programs of libraries that people write JAX with, with inputs and what jax computes of them: as HLO text, and, where
+jax.export takes them so, as StableHLO whose first size of the data is open.
 
     python -m venv e; e/bin/pip install "jax==0.10.2" flax optax equinox diffrax numpyro blackjax dm-haiku jraph lineax
         optimistix jaxopt brax mujoco-mjx
     e/bin/python tests/hlo/libraries/make.py OUTDIR [name ...]
 
-Runs where those libraries are installed; what they say goes to OUTDIR as NAME.hlo and NAME.npz for `judge.py`.
+Runs where those libraries are installed; what they say goes to OUTDIR as NAME.hlo and NAME.npz, NAME.open.mlirbc and
+NAME.open.SIZE.npz for `judge.py`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -583,6 +586,42 @@ def plain(tree: Any) -> list[np.ndarray]:
     return [np.asarray(jax.random.key_data(leaf) if key else leaf) for leaf, key in zip(leaves, keyed, strict=True)]
 
 
+def with_open_batch(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bytes, list[bool]]:
+    """The program exported with a symbol for the first size of all arrays that have it as the last argument has, of all
+    but the first argument, or of the last one; and which of all arrays these are.
+
+    Raises:
+        Exception: jax's, where it takes none of this.
+    """
+    size = next((leaf.shape[0] for leaf in jax.tree.leaves(arguments[-1]) if leaf.ndim), None)
+    failure = TypeError("no array has a first size")
+    for first in dict.fromkeys((0, min(1, len(arguments) - 1), len(arguments) - 1)) if size is not None else ():
+        chosen = [
+            at >= first and leaf.ndim > 0 and leaf.shape[0] == size and leaf.dtype != jnp.uint32
+            for at, argument in enumerate(arguments)
+            for leaf in jax.tree.leaves(argument)
+        ]
+        scope = jax.export.SymbolicScope()
+        (batch,) = jax.export.symbolic_shape("batch", scope=scope)
+        leaves, tree = jax.tree.flatten(arguments)
+        specs = [
+            jax.ShapeDtypeStruct((batch, *leaf.shape[1:]) if open_ else leaf.shape, leaf.dtype)
+            for leaf, open_ in zip(leaves, chosen, strict=True)
+        ]
+        try:
+            exported = jax.export.export(jax.jit(function, keep_unused=True))(*jax.tree.unflatten(tree, specs))
+            return exported.mlir_module_serialized, chosen
+        except Exception as error:
+            failure = error
+    raise failure
+
+
+def store(path: Path, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    given, wanted = plain(arguments), plain(jax.jit(function, keep_unused=True)(*arguments))
+    arrays = {f"in_{at}": one for at, one in enumerate(given)} | {f"out_{at}": one for at, one in enumerate(wanted)}
+    np.savez(path, **arrays)
+
+
 def main(folder: Path, names: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in PROGRAMS.items():
@@ -591,11 +630,22 @@ def main(folder: Path, names: list[str]) -> None:
         function, arguments = make()
         jitted = jax.jit(function, keep_unused=True)
         text = jitted.lower(*arguments).as_text("hlo")
-        given, wanted = plain(arguments), plain(jitted(*arguments))
         (folder / f"{name}.hlo").write_text(text)
-        arrays = {f"in_{at}": one for at, one in enumerate(given)} | {f"out_{at}": one for at, one in enumerate(wanted)}
-        np.savez(folder / f"{name}.npz", **arrays)
-        print(f"{name}: {len(text)} characters, {text.count(' while(')} loops", flush=True)
+        store(folder / f"{name}.npz", function, arguments)
+        try:
+            exported, chosen = with_open_batch(function, arguments)
+            (folder / f"{name}.open.mlirbc").write_bytes(exported)
+            leaves, tree = jax.tree.flatten(arguments)
+            for change in (0, 1, 3):
+                sized = [
+                    jnp.asarray(np.resize(leaf, (leaf.shape[0] + change, *leaf.shape[1:]))) if open_ else leaf
+                    for leaf, open_ in zip(leaves, chosen, strict=True)
+                ]
+                store(folder / f"{name}.open.{change}.npz", function, jax.tree.unflatten(tree, sized))
+            said = "exported with an open size"
+        except Exception as error:
+            said = f"no open size: {type(error).__name__}: {' '.join(str(error).split())[:160]}"
+        print(f"{name}: {len(text)} characters, {text.count(' while(')} loops, {said}", flush=True)
 
 
 if __name__ == "__main__":
