@@ -195,6 +195,9 @@ def with_values(file: Stored, values: Mapping[str, Any]) -> Iterator[Stored]:
     known = _of_arguments(graph, file.constants)
     named = set(known) - set(values)
     known |= values
+    if not known:
+        yield file
+        return
     open_ = not all(_is_static(_input(graph, name)) for name in known)
     with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as name:
         if not open_ and entry.settle is not None:

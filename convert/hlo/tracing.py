@@ -33,7 +33,7 @@ def traced(source: Any, args: Sequence[Any] | None, constants: Arguments, static
     named = constants if isinstance(constants, Mapping) else {}
     if args is None:
         kind = type(source).__name__
-        if static_args != ():
+        if _listed(static_args):
             raise TypeError(
                 f"static_args=...: this {kind} is traced already; they go with a function and its arguments"
             )
@@ -45,7 +45,7 @@ def traced(source: Any, args: Sequence[Any] | None, constants: Arguments, static
         return Traced(source, {name: _arrays(jax, name, value) for name, value in named.items()})
     names = _names(source, args)
     static = _places(names, static_args, "static_args")
-    places = _places(names, list(named) if named else constants, "constants")
+    places = _places(names, constants, "constants")
     if both := set(places) & set(static):
         raise TypeError(f"{names[min(both)]!r} is one of constants=... and of static_args=...")
     fixed = {place: named.get(names[place], args[place]) for place in places}
@@ -94,13 +94,17 @@ def _names(function: Callable[..., Any], args: Sequence[Any]) -> list[str]:
     return names
 
 
+def _listed(arguments: Arguments) -> list[int | str]:
+    return [arguments] if isinstance(arguments, int | str) else list(arguments)
+
+
 def _places(names: Sequence[str], wanted: Arguments, option: str) -> list[int]:
     """
     Raises:
         TypeError: there is no such argument.
     """
     places: list[int] = []
-    for one in [wanted] if isinstance(wanted, int | str) else wanted:
+    for one in _listed(wanted):
         place = names.index(one) if one in names else one
         if isinstance(place, bool) or not isinstance(place, int) or not -len(names) <= place < len(names):
             raise TypeError(f"{option}=...: there is no argument {one!r}; there are {', '.join(names) or 'none'}")
