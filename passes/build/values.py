@@ -298,11 +298,11 @@ def slice_axes(
 def from_end(place: Dim, size: Size) -> Dim:
     """A place along an axis as a number, counted from the axis's end, where it is so far from that whatever its size.
 
-    A Slice needs nothing computed then; ONNX Runtime's optimizations get some bounds wrong that are.
+    A Slice needs nothing computed then.
     """
     if not isinstance(place, OpenSize) or not isinstance(size, str):
         return place
-    distance = place - size
+    distance = OpenSize(place) - size
     return place if not isinstance(distance, int) or distance > 0 else distance or INT64_MAX
 
 

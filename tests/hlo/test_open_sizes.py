@@ -215,6 +215,17 @@ def _symbolic(specs: Sequence[Any]) -> list[Any]:
     ]
 
 
+def test_bounds_of_slices_are_counted_from_the_end(tmp_path: Path) -> None:
+    model = _check(lambda x: x[1:-2], [_spec(("b", 2))], [{"b": 3}, {"b": 9}], tmp_path)
+    assert model is not None and _operators(model.graph) == ["Slice"]
+
+
+def test_symbols_keep_their_names_with_64_bits(tmp_path: Path) -> None:
+    with jax.enable_x64(True):
+        model = _check(lambda x, y: x @ x + y, [_spec(("b", "b")), _spec(("b",))], [{"b": 3}, {"b": 1}], tmp_path)
+    assert model is not None and _shapes(model.graph.input) == [["b", "b"], ["b"]]
+
+
 def test_a_demand_on_sizes_is_told(tmp_path: Path) -> None:
     (b,) = jax.export.symbolic_shape("b", constraints=["b >= 3"])
     report = backedge.convert(lambda x: x[2] + 1, tmp_path / "m.onnx", args=(_spec((b,)),), verify=4)
