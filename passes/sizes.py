@@ -338,6 +338,10 @@ def _difference_at_least(size: Polynomial) -> int | None:
                 if times == atom.right:  # right * floor(left / right) isn't above left
                     return at_least(size - Polynomial(((monomial, factor),)) - atom.left)
         atom = monomial[0] if len(monomial) == 1 else None
+        if factor < 0 and isinstance(atom, Computed) and atom.function == "min":  # which isn't above either
+            rest = size - Polynomial((((atom,), factor),))
+            lows = [at_least(rest + one * factor) for one in (atom.left, atom.right)]
+            return max((low for low in lows if low is not None), default=None)
         if factor >= 0 or not isinstance(atom, Computed) or not isinstance(atom.right, int) or atom.right <= 0:
             continue
         if atom.function == "floordiv" and -factor <= atom.right and (at_least(atom.left) or 0) >= 0:
@@ -345,10 +349,6 @@ def _difference_at_least(size: Polynomial) -> int | None:
             rest = size - Polynomial((((atom,), factor),))
             scaled = at_least(rest * atom.right - atom.left * -factor)
             return None if scaled is None else scaled // atom.right
-        if atom.function == "min":  # which isn't above either
-            rest = size - Polynomial((((atom,), factor),))
-            lows = [at_least(rest + one * factor) for one in (atom.left, atom.right)]
-            return max((low for low in lows if low is not None), default=None)
     return None
 
 

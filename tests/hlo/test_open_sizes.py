@@ -216,13 +216,13 @@ def _symbolic(specs: Sequence[Any]) -> list[Any]:
 
 
 def test_bounds_of_slices_are_counted_from_the_end(tmp_path: Path) -> None:
-    model = _check(lambda x: x[1:-2], [_spec(("b", 2))], [{"b": 3}, {"b": 9}], tmp_path)
+    model = check(lambda x: x[1:-2], [_spec(("b", 2))], [{"b": 3}, {"b": 9}], tmp_path)
     assert model is not None and _operators(model.graph) == ["Slice"]
 
 
 def test_symbols_keep_their_names_with_64_bits(tmp_path: Path) -> None:
     with jax.enable_x64(True):
-        model = _check(lambda x, y: x @ x + y, [_spec(("b", "b")), _spec(("b",))], [{"b": 3}, {"b": 1}], tmp_path)
+        model = check(lambda x, y: x @ x + y, [_spec(("b", "b")), _spec(("b",))], [{"b": 3}, {"b": 1}], tmp_path)
     assert model is not None and _shapes(model.graph.input) == [["b", "b"], ["b"]]
 
 
