@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from backedge.convert.files import load, save
     from backedge.convert.running import run
     from backedge.convert.verification import verify
-    from backedge.graphs import from_jax, rewrite, show
+    from backedge.graphs import from_jax, rewrite, show, to_jax
     from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
     from backedge.passes.graph import Graph
     from backedge.passes.patterns import pattern_rule
@@ -54,6 +54,7 @@ _MODULES = {
     "run": ".convert.running",
     "save": ".convert.files",
     "show": ".graphs",
+    "to_jax": ".graphs",
     "verify": ".convert.verification",
 }
 _PACKAGES = ("convert", "testing")  # `convert` can be called, too: see `convert/__init__.py`
@@ -97,5 +98,6 @@ __all__ = [
     "save",
     "show",
     "testing",
+    "to_jax",
     "verify",
 ]

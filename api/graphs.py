@@ -1,11 +1,11 @@
-"""Functions of the package on graphs: from_jax, rewrite, show."""
+"""Functions of the package on graphs: from_jax, to_jax, rewrite, show."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from backedge.convert.files import load, to_hub
 from backedge.convert.format import Arguments, format_of_dialect
@@ -14,9 +14,13 @@ from backedge.convert.requested_passes import rewritten, to_dialect_after
 from backedge.convert.specialize import with_values
 from backedge.convert.user_passes import UserPass, user_pass
 from backedge.passes.graph import Graph
+from backedge.passes.libraries import needed
 from backedge.passes.patterns import pattern_rule
 from backedge.passes.picture import write_svg
 from backedge.passes.text import lines
+
+if TYPE_CHECKING:
+    from backedge.convert.hlo.jax_function import JaxFunction
 
 Pair = tuple[Callable[..., Any], Callable[..., Any]]
 
@@ -42,6 +46,31 @@ def from_jax(function: Any, *specs: Any, constants: Arguments = (), static_args:
     args = specs if callable(function) and specs else None
     with stored(function, args=args, constants=constants, static_args=static_args) as file, with_values(file, {}) as it:
         return load(it.path, it.format)
+
+
+def to_jax(source: Source, *, values: Mapping[str, Any] | None = None, format: str | None = None) -> JaxFunction:
+    """A model as a function of JAX, which can be called, jitted, mapped over batches and differentiated.
+
+    Args:
+        source: a model, see `load`.
+        values: inputs that become constants, such as the number of passes of a loop: JAX differentiates a loop in
+            reverse only where it is known how often it runs.
+
+    Returns:
+        What takes the model's inputs, see `convert.hlo.jax_function.JaxFunction`.
+
+    Raises:
+        InvalidModel: jax isn't installed, or the model can't be read.
+        Unsupported: the hub can't express the model, or JAX has no such inputs. What JAX can't express otherwise is
+            refused when the function is called, since it may depend on the inputs' sizes.
+    """
+    with needed("jax", "a function of JAX"):
+        from backedge.convert.hlo.jax_function import JaxFunction
+    graph = load(source, format)
+    named = [value.name for value in (*graph.constants, *graph.inputs) if value.data is not None]
+    hub = to_hub(graph).copy()
+    set_values(hub, values or {})
+    return JaxFunction(hub, named)
 
 
 def rewrite(source: Source, *rules: UserPass | Pair, format: str | None = None) -> Graph:

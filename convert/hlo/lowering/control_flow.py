@@ -127,7 +127,7 @@ class _State:
 # what the body sees -------------------------------------------------------------------------------
 
 
-def _part_start(node: Node, slot: Sliced, sequence: Value) -> tuple[int, int, int]:
+def part_start(node: Node, slot: Sliced, sequence: Value) -> tuple[int, int, int]:
     """Axis, first index and size of the parts of a sequence."""
     sizes = sizes_of(node, sequence)
     axis = axis_of(node, slot.axis, len(sizes))
@@ -139,7 +139,7 @@ def _part_start(node: Node, slot: Sliced, sequence: Value) -> tuple[int, int, in
 def _element(body: Builder, node: Node, slot: Sliced, sequence: Value, index: Value) -> Value:
     """The part of a sequence that this pass sees."""
     sizes = sizes_of(node, sequence)
-    axis, first, part = _part_start(node, slot, sequence)
+    axis, first, part = part_start(node, slot, sequence)
     at = index
     if slot.stride != 1:
         at = body.multiply(at, scalar(body, slot.stride, DType.INT64))

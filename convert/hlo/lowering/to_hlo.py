@@ -10,7 +10,7 @@ from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.legalize import decomposed
 from ....passes.refusals import raise_collected, refuse
-from ....passes.rewrite import Builder, Rewriter, combine
+from ....passes.rewrite import Builder, Rewriter, Rules, combine
 from ....passes.structure.preparation import prepared
 from ....passes.structure.simplify import RemoveDead
 from ....passes.types import DType, TensorType
@@ -118,9 +118,9 @@ def _check_interface(graph: Graph) -> None:
     raise_collected()
 
 
-def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
+def lower_graph(graph: Graph, *, given: bool = False, rules: Rules = RULES) -> Graph:
     """A graph of dialect "hlo" that computes what a hub graph computes; the old one stays as it was, unless it is given
-    away.
+    away. `rules` are tried instead of those for files.
 
     An input that has a value is a constant afterwards: HLO has no defaults. `meta["notes"]` says so, and whatever
     else the report should say.
@@ -129,7 +129,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
         Unsupported: HLO can't express a node or a type, or a size is known only when the model runs.
     """
     source, resolved = prepared(graph if given else graph.copy(), "HLO", _check_interface, recurrent.RULES)
-    rewriter = Rewriter(HLO, RULES, fallback=_without_rule, context=Context())
+    rewriter = Rewriter(HLO, rules, fallback=_without_rule, context=Context())
     lowered = rewriter.run(source, Lowering)
     RemoveDead()(lowered)
     notes = [*lowered.meta.get(NOTES, ()), *resolved, *rewriter.notes]
