@@ -2,7 +2,7 @@
 
 | hub | for files | here |
 |---|---|---|
-| Acos ... Sinh | formulas, since XLA's CPU has no code for the opcodes | the opcode, whose derivative JAX knows everywhere |
+| Acos ... Sinh | formulas, as XLA's CPU has no code for the opcodes | the opcode, whose derivative JAX knows |
 | Elu | exp(x) - 1 for all x | exp(min(x, 0)) - 1: 0 times the derivative of what overflows would be NaN |
 | Relu | a maximum, whose derivative at 0 is 1/2 | a choice: 0 at 0, as `jax.nn.relu` has it |
 | Loop that runs a known number of times | `while` | `scan` |

@@ -20,7 +20,7 @@ from .tools import Array, Arrays, Run, kind_of
 
 
 class _Monoid(NamedTuple):
-    """An associative opcode: of two arrays, of an array's dimensions, along an axis (None: there is no such function)."""
+    """An associative opcode: of two arrays, of an array's dimensions, along an axis (None: JAX has none)."""
 
     combine: Callable[..., jax.Array]
     reduce: Callable[..., jax.Array]
@@ -53,8 +53,8 @@ def _is_neutral(start: Array, kind: str) -> bool:
 
 
 def _picked(node: Node) -> list[str]:
-    """For each result of a fold of several arrays which number of its array it is, "maximum" or "minimum", where it is a
-    float; "" for integers, which have no derivative.
+    """What each result of a fold of several arrays is of its array: "maximum" or "minimum"; "" for integers, which have
+    no derivative.
 
     Raises:
         Unsupported: it is another one, of which JAX has no derivative.
