@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -48,13 +48,11 @@ def from_jax(function: Any, *specs: Any, constants: Arguments = (), static_args:
         return load(it.path, it.format)
 
 
-def to_jax(source: Source, *, values: Mapping[str, Any] | None = None, format: str | None = None) -> JaxFunction:
+def to_jax(source: Source, *, format: str | None = None) -> JaxFunction:
     """A model as a function of JAX, which can be called, jitted, mapped over batches and differentiated.
 
     Args:
         source: a model, see `load`.
-        values: inputs that become constants, such as the number of passes of a loop: JAX differentiates a loop in
-            reverse only where it is known how often it runs.
 
     Returns:
         What takes the model's inputs, see `convert.hlo.jax_function.JaxFunction`.
@@ -68,9 +66,7 @@ def to_jax(source: Source, *, values: Mapping[str, Any] | None = None, format: s
         from backedge.convert.hlo.jax_function import JaxFunction
     graph = load(source, format)
     named = [value.name for value in (*graph.constants, *graph.inputs) if value.data is not None]
-    hub = to_hub(graph).copy()
-    set_values(hub, values or {})
-    return JaxFunction(hub, named)
+    return JaxFunction(to_hub(graph), named)
 
 
 def rewrite(source: Source, *rules: UserPass | Pair, format: str | None = None) -> Graph:

@@ -97,7 +97,12 @@ def _is_setting(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.size == 1 and value.dtype in (np.bool_, np.int64)
 
 
-_CASES: dict[str, Callable[[], Iterable[Case]]] = {**KINDS, "fixed": lambda: fixed(node_cases()), "loops": control_flow}
+CASES: dict[str, Callable[[], Iterable[Case]]] = {**KINDS, "fixed": lambda: fixed(node_cases()), "loops": control_flow}
+
+
+def is_drawn(case: Case) -> bool:
+    """Whether a case draws random numbers, which nobody draws alike."""
+    return any(node.op_type.startswith(_DRAW) for node in case.model.graph.node)
 
 
 @dataclass(frozen=True)
@@ -130,8 +135,7 @@ def _compared(case: Case, worker: Worker, path: Path) -> tuple[str, str]:
         for found, wanted in zip(made, outputs, strict=True):
             wrong = difference(found, wanted, case.rtol, case.atol)
             if wrong:
-                drawn = any(node.op_type.startswith(_DRAW) for node in case.model.graph.node)
-                return (DRAWN if drawn and not wrong.startswith(("shape", "type")) else WRONG), wrong
+                return (DRAWN if is_drawn(case) and not wrong.startswith(("shape", "type")) else WRONG), wrong
     return RIGHT, ""
 
 
@@ -184,12 +188,12 @@ def _kind(reason: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--cases", choices=[*_CASES], default="nodes")
+    parser.add_argument("--cases", choices=[*CASES], default="nodes")
     parser.add_argument("--text", action="store_true", help="print the HLO")
     parser.add_argument("parts", nargs="*")
     chosen = parser.parse_args()
     verdicts = []
-    for verdict in sweep(_CASES[chosen.cases](), chosen.parts, chosen.text):
+    for verdict in sweep(CASES[chosen.cases](), chosen.parts, chosen.text):
         verdicts.append(verdict)
         if verdict.stage != RIGHT:
             print(f"{verdict.stage:11} {verdict.name}: {verdict.reason[:250]}", flush=True)

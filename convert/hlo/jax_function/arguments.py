@@ -12,14 +12,12 @@ from ....passes.sizes import OpenSize
 from ....passes.types import Dim, Interval
 from .tools import Array
 
-Sizes = tuple[int, ...]
-
 _NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
 """What JAX makes of arrays of 64 bits where it isn't told otherwise (`jax_enable_x64`)."""
 
 
 def argument(given: Any, value: Value, sizes: dict[str, tuple[int, str]]) -> Array:
-    """An array for an input.
+    """An array for an input, a NumPy array where plain numbers are given.
 
     Args:
         sizes: the sizes of the model's symbols, and of which input each is; it takes up those of this one.
@@ -59,6 +57,11 @@ def parameter(given: Any, value: Value) -> Array:
     if array.shape != value.tensor.shape:
         raise ValueError(f"{what} is {value.type}; {list(array.shape)} is given")
     return array
+
+
+def is_known(array: Array) -> bool:
+    """Whether what `argument` made of plain numbers is known before anything runs: integers and bools are."""
+    return isinstance(array, np.ndarray) and array.dtype.kind in "iub"
 
 
 def _fits(dim: Dim, size: int) -> bool:

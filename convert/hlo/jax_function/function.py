@@ -11,18 +11,20 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Value
-from ....passes.types import DType, TensorType
-from ...specialize import set_shapes
+from ....passes.types import TensorType
+from ...specialize import set_shapes, set_values
 from ..dialect import NAMES
-from .arguments import Sizes, argument, parameter
+from .arguments import argument, is_known, parameter
 from .interpreter import Interpreter, draws
 from .lowering import lowered
 from .parameters import parameters_of
 
+Arrays = Mapping[str, Any]
+
 _HELD = 1024
 """Elements of a constant beyond which it is handed to compiled code as an array: XLA takes long over literals."""
 
-_ROUNDED = {DType.FLOAT64: np.float32, DType.COMPLEX128: np.complex64}
+_ROUNDED = {"float64": np.float32, "complex128": np.complex64}
 """What results of 64 bits are rounded to for who has JAX compute with 32."""
 
 
@@ -31,7 +33,7 @@ class _Program:
     """A model lowered for certain sizes.
 
     Attributes:
-        compiled: (random key, held arrays, inputs, parameters) -> outputs; jitted.
+        compiled: (random key, held arrays, inputs and parameters by name) -> outputs; jitted.
         held: constants that are handed to it.
         draws: whether it draws random numbers.
     """
@@ -47,6 +49,10 @@ class JaxFunction:
     Call it with the model's inputs, in order or by name. It gives the output, or a tuple of all where the model has
     several. `jax.jit`, `jax.vmap`, `jax.grad`, `jax.jvp` and the others take it as they take any function; called
     without them it is compiled once for each set of sizes.
+
+    Numbers of Python, and lists of them, that are given for integers or bools are known before anything runs: a loop
+    of which the number of passes is given as `5` can be differentiated in reverse, and what it stacks has a size. The
+    model is compiled for each of them. Arrays are data.
 
     Element types are the model's, whatever `jax_enable_x64` says: integers of 64 bits are computed with 64 bits, and
     come out so. Inputs of 64 bits may be given as JAX arrays of 32. Without `jax_enable_x64` results in float64 are
@@ -82,7 +88,7 @@ class JaxFunction:
             if not isinstance(value.type, TensorType) or value.type.dtype not in NAMES:
                 raise Unsupported(f"{value.name!r}", f"the input is {value.type}, and JAX has no such arrays")
         self._parameters = parameters_of(graph, frozenset(named))
-        self._programs: dict[tuple[tuple[Sizes, ...], frozenset[str]], _Program] = {}
+        self._programs: dict[Any, _Program] = {}
         self.input_names = [value.name for value in self._inputs]
         self.output_names = [value.name for value in graph.outputs]
         self.__name__ = graph.name
@@ -101,21 +107,19 @@ class JaxFunction:
         rounds = jax.dtypes.canonicalize_dtype(np.float64) != np.float64
         with jax.enable_x64(True):
             sizes: dict[str, tuple[int, str]] = {}
-            given = [
-                argument(array, value, sizes)
+            given = {
+                value.name: argument(array, value, sizes)
                 for value, array in zip(self._inputs, self._ordered(inputs, named), strict=True)
-            ]
+            }
             weights = {name: self._weight(name, array) for name, array in (parameters or {}).items()}
-            program = self._program(tuple(array.shape for array in given), frozenset(weights))
+            known = {name: array for name, array in given.items() if is_known(array)}
+            program = self._program(given, known, frozenset(weights))
             if program.draws and key is None:
                 raise ValueError("the model draws random numbers: give it key=jax.random.key(...)")
-            outputs = program.compiled(key if program.draws else None, program.held, given, weights)
+            fed = {name: array for name, array in given.items() if name not in known} | weights
+            outputs = program.compiled(key if program.draws else None, program.held, fed)
             if rounds:
-                outputs = [
-                    jax.lax.convert_element_type(array, _ROUNDED[dtype]) if dtype in _ROUNDED else array
-                    for array in outputs
-                    for dtype in [DType.of(array.dtype)]
-                ]
+                outputs = list(map(_rounded, outputs))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _ordered(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
@@ -140,44 +144,49 @@ class JaxFunction:
             raise ValueError(f"no parameter {name!r}; there are {', '.join(self._parameters) or 'none'}")
         return parameter(array, self._parameters[name])
 
-    def _program(self, shapes: tuple[Sizes, ...], given: frozenset[str]) -> _Program:
-        """The model for inputs of these shapes, and parameters of these names."""
-        key = shapes, given
+    def _program(self, given: Arrays, known: Arrays, weights: frozenset[str]) -> _Program:
+        """The model for inputs of these shapes, of which some are known, and parameters of these names."""
+        shapes = tuple(array.shape for array in given.values())
+        key = shapes, tuple((name, array.tobytes()) for name, array in known.items()), weights
         if key not in self._programs:
-            self._programs[key] = self._made(shapes, given)
+            self._programs[key] = self._made(given, known, weights)
         return self._programs[key]
 
-    def _made(self, shapes: Sequence[Sizes], given: frozenset[str]) -> _Program:
+    def _made(self, given: Arrays, known: Arrays, weights: frozenset[str]) -> _Program:
         try:
-            graph = self._lowered(shapes, given)
+            graph = self._lowered(given, known, weights)
         except (InvalidModel, Unsupported) as error:
-            if not given:
+            if not weights:
                 raise
-            self._lowered(shapes, frozenset())  # where this is refused as well, parameters have no part in it
+            self._lowered(given, known, frozenset())  # where this is refused as well, parameters have no part in it
             raise ValueError(f"a parameter decides a shape; leave it out of `parameters`: {error}") from error
         held = [value for value in graph.constants if value.data is not None and value.data.size > _HELD]
-        names = [value.name for value in graph.inputs]
 
-        def computed(random: Any, constants: Sequence[Any], inputs: Sequence[Any], weights: Mapping[str, Any]) -> Any:
-            fed = {**dict(zip(self.input_names, inputs, strict=True)), **weights}
+        def computed(random: Any, constants: Sequence[Any], fed: Mapping[str, Any]) -> Any:
             run = Interpreter(dict(zip(held, constants, strict=True)), random)
-            return [jax.numpy.asarray(value) for value in run(graph, [fed[name] for name in names])]
+            return [jax.numpy.asarray(value) for value in run(graph, [fed[value.name] for value in graph.inputs])]
 
         computed.__name__ = self.__name__
         with jax.ensure_compile_time_eval():
             arrays = [jax.numpy.asarray(value.array()) for value in held]
         return _Program(jax.jit(computed), arrays, draws(graph))
 
-    def _lowered(self, shapes: Sequence[Sizes], given: frozenset[str]) -> Graph:
+    def _lowered(self, given: Arrays, known: Arrays, weights: frozenset[str]) -> Graph:
         """The model in HLO, its parameters of these names inputs behind the others."""
         mapping: dict[Value, Value] = {}
         graph = self._graph.copy(mapping)
-        set_shapes(graph, {value.name: shape for value, shape in zip(self._inputs, shapes, strict=True)})
+        set_shapes(graph, {name: array.shape for name, array in given.items()})
+        set_values(graph, known)
         for name, value in self._parameters.items():
-            if name in given:
+            if name in weights:
                 twin = mapping[value]
                 twin.data = None
                 graph.constants.remove(twin)
                 if twin not in graph.inputs:
                     graph.inputs.append(twin)
         return lowered(graph)
+
+
+def _rounded(array: Any) -> Any:
+    dtype = _ROUNDED.get(str(array.dtype))
+    return array if dtype is None else jax.lax.convert_element_type(array, dtype)

@@ -1,0 +1,110 @@
+"""Recorded cases as functions of JAX: their results, jitted, and those of a batch of two by vmap.
+
+python -m hlo.jax_sweep [--cases nodes|releases|open|fixed|loops] [--step N] [part of a name ...]  (from the folder tests)
+
+Integers that decide a size are given as numbers of Python where the model is refused otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import backedge
+import jax
+import numpy as np
+from backedge.passes.errors import BackedgeError, Unsupported
+from openvino_lowering.corpus import Case
+from openvino_lowering.sweep import difference
+
+from .lowering_sweep import CASES, CRASHED, DRAWN, LOWERED, RAISED, RIGHT, WRONG, Verdict, is_drawn, summary
+
+UNMAPPED = "right, but not in batches"
+_KNOWN = 16  # elements of an input that may be given as numbers of Python
+
+
+def judge(case: Case) -> tuple[str, str]:
+    """(stage, reason) of a case."""
+    try:
+        function = backedge.to_jax(case.model)
+    except BackedgeError as error:
+        return RAISED, str(error)
+    names = [value.name for value in case.model.graph.input]
+    for inputs, outputs in case.sets:
+        feeds = {name: value for name, value in zip(names, inputs, strict=False) if name in function.input_names}
+        try:
+            alone, batched = results(function, feeds)
+        except BackedgeError as error:
+            return LOWERED, str(error)
+        except Exception as error:
+            return CRASHED, f"{type(error).__name__}: {error}"
+        if len(alone) != len(outputs):
+            return WRONG, f"{len(alone)} outputs, not {len(outputs)}"
+        for found, wanted in zip(alone, outputs, strict=True):
+            wrong = difference(found, wanted, case.rtol, case.atol)
+            if wrong:
+                return (DRAWN if is_drawn(case) and not wrong.startswith(("shape", "type")) else WRONG), wrong
+        for found, wanted in zip(batched, alone, strict=True):
+            wrong = difference(found, np.stack([wanted, wanted]), 1e-5, 1e-6)
+            if wrong:
+                return UNMAPPED, wrong
+    return RIGHT, ""
+
+
+def results(function: Any, feeds: dict[str, Any]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The outputs of a jitted function, and those of the inputs twice, by vmap; 64 bits wide where the model says so."""
+    try:
+        return _results(function, feeds, {})
+    except Unsupported:
+        known = {name: value.tolist() for name, value in feeds.items() if _may_decide(value)}
+        if not known:
+            raise
+        return _results(function, {name: value for name, value in feeds.items() if name not in known}, known)
+
+
+def _may_decide(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "iub" and value.size <= _KNOWN and value.ndim <= 1
+
+
+def _results(function: Any, feeds: dict[str, Any], known: dict[str, Any]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def call(fed: dict[str, Any]) -> tuple[Any, ...]:
+        made = function(**fed, **known, key=jax.random.key(0))
+        return made if isinstance(made, tuple) else (made,)
+
+    batch = {name: np.stack([value, value]) for name, value in feeds.items()}
+
+    def both(fed: dict[str, Any], twice: dict[str, Any]) -> Any:
+        alone = call(fed)
+        return alone, jax.vmap(call)(twice) if twice else [jax.numpy.stack([one, one]) for one in alone]
+
+    with jax.enable_x64(True):
+        alone, batched = jax.jit(both)(feeds, batch)
+        return [np.asarray(one) for one in alone], [np.asarray(one) for one in batched]
+
+
+def sweep(cases: Iterable[Case], parts: Iterable[str] = ()) -> Iterator[Verdict]:
+    """The verdict on each case whose name has one of the parts."""
+    parts = tuple(parts)
+    for case in cases:
+        if not parts or any(part in case.name for part in parts):
+            yield Verdict(case.name, *judge(case))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cases", choices=[*CASES], default="nodes")
+    parser.add_argument("--step", type=int, default=1, help="one in so many cases")
+    parser.add_argument("parts", nargs="*")
+    chosen = parser.parse_args()
+    verdicts = []
+    for verdict in sweep(islice(CASES[chosen.cases](), 0, None, chosen.step), chosen.parts):
+        verdicts.append(verdict)
+        if verdict.stage != RIGHT:
+            print(f"{verdict.stage:11} {verdict.name}: {verdict.reason[:300]}", flush=True)
+    print(summary(verdicts))
+
+
+if __name__ == "__main__":
+    main()
