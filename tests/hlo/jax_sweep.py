@@ -1,6 +1,8 @@
 """Recorded cases as functions of JAX: their results, jitted, and those of a batch of two by vmap.
 
-python -m hlo.jax_sweep [--cases nodes|releases|open|fixed|loops] [--step N] [part of a name ...]  (from the folder tests)
+python -m hlo.jax_sweep [--cases nodes|releases|open|fixed|loops] [--step N] [part of a name ...]
+
+(from the folder tests)
 
 Integers that decide a size are given as numbers of Python where the model is refused otherwise.
 """
@@ -54,7 +56,7 @@ def judge(case: Case) -> tuple[str, str]:
 
 
 def results(function: Any, feeds: dict[str, Any]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The outputs of a jitted function, and those of the inputs twice, by vmap; 64 bits wide where the model says so."""
+    """The outputs of a jitted function, and those of the inputs twice, by vmap; 64 bits as the model says."""
     try:
         return _results(function, feeds, {})
     except Unsupported:
@@ -70,7 +72,7 @@ def _may_decide(value: Any) -> bool:
 
 def _results(function: Any, feeds: dict[str, Any], known: dict[str, Any]) -> tuple[list[np.ndarray], list[np.ndarray]]:
     def call(fed: dict[str, Any]) -> tuple[Any, ...]:
-        made = function(**fed, **known, key=jax.random.key(0))
+        made = function(**fed, **known, random_key=jax.random.key(0))
         return made if isinstance(made, tuple) else (made,)
 
     batch = {name: np.stack([value, value]) for name, value in feeds.items()}

@@ -76,6 +76,7 @@ def _typed(given: Any, value: Value, what: str) -> Array:
     wanted = value.tensor.dtype.numpy
     if not hasattr(given, "dtype"):
         plain = np.asarray(given)
+        plain = plain if plain.size else plain.astype(wanted)
         if not np.can_cast(plain.dtype, wanted, "same_kind") and not (plain.dtype.kind == "i" and wanted.kind in "uf"):
             raise TypeError(f"{what} is {value.type}; {given!r:.60} is given")
         array = plain.astype(wanted)

@@ -65,7 +65,7 @@ class JaxFunction:
     Args (of a call):
         parameters: weights to compute with instead, all or some, in a dictionary as `parameters` is: derivatives with
             respect to it are those with respect to the weights.
-        key: `jax.random.key(...)`, for models that draw random numbers.
+        random_key: `jax.random.key(...)`, for models that draw random numbers.
 
     Raises (in a call):
         TypeError: an input is missing, unknown, or of another element type.
@@ -102,7 +102,9 @@ class JaxFunction:
         """The model's weights by name, in its order."""
         return {name: value.array() for name, value in self._parameters.items() if value.data is not None}  # type: ignore[misc]
 
-    def __call__(self, *inputs: Any, parameters: Mapping[str, Any] | None = None, key: Any = None, **named: Any) -> Any:
+    def __call__(
+        self, *inputs: Any, parameters: Mapping[str, Any] | None = None, random_key: Any = None, **named: Any
+    ) -> Any:
         """The output, or a tuple of the outputs; see the class."""
         rounds = jax.dtypes.canonicalize_dtype(np.float64) != np.float64
         with jax.enable_x64(True):
@@ -114,10 +116,10 @@ class JaxFunction:
             weights = {name: self._weight(name, array) for name, array in (parameters or {}).items()}
             known = {name: array for name, array in given.items() if is_known(array)}
             program = self._program(given, known, frozenset(weights))
-            if program.draws and key is None:
-                raise ValueError("the model draws random numbers: give it key=jax.random.key(...)")
+            if program.draws and random_key is None:
+                raise ValueError("the model draws random numbers: give it random_key=jax.random.key(...)")
             fed = {name: array for name, array in given.items() if name not in known} | weights
-            outputs = program.compiled(key if program.draws else None, program.held, fed)
+            outputs = program.compiled(random_key if program.draws else None, program.held, fed)
             if rounds:
                 outputs = list(map(_rounded, outputs))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)

@@ -5,6 +5,7 @@
 | Acos ... Sinh | formulas, as XLA's CPU has no code for the opcodes | the opcode, whose derivative JAX knows |
 | Elu | exp(x) - 1 for all x | exp(min(x, 0)) - 1: 0 times the derivative of what overflows would be NaN |
 | Relu | a maximum, whose derivative at 0 is 1/2 | a choice: 0 at 0, as `jax.nn.relu` has it |
+| Softplus | max(x, 0) + log1p(exp(-abs(x))), whose derivative at 0 is 0 | max(x, -x) for abs(x): 1/2 |
 | Loop that runs a known number of times | `while` | `scan` |
 """
 
@@ -36,6 +37,13 @@ def relu(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     zero = like(op, node, 0, x)
     return op.select(compare(op, x, zero, "LE"), zero, x)
+
+
+@rule("", "Softplus")
+def softplus(op: Builder, node: Node) -> Value:
+    """log(1 + exp(x))"""
+    (x,) = formula(op, required(node, 0))
+    return (x.maximum(0) + (-x.maximum(-x)).exp().log1p()).value()
 
 
 _OWN = combine(renamed("", _NATIVE), collect(globals()), loops.RULES)

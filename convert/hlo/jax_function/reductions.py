@@ -3,6 +3,7 @@ computation is one that JAX knows."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -158,7 +159,24 @@ def _windows_folded(kind: str, operand: Array, start: Array, window: Sequence[Wi
         ends = [(0, 0, 0)] * operand.ndim
         ends[axis] = (-1, 1, 0) if backwards else (1, -1, 0)
         return lax.pad(made, start, ends)
+    if any(dim.rhs_dilate != 1 for dim in window) and all(dim.lhs_dilate == 1 for dim in window):
+        return _by_elements(operand, start, monoid, window)
     return _windows(operand, start, monoid.combine, window)
+
+
+def _by_elements(operand: Array, start: Array, monoid: _Monoid, window: Sequence[WindowDim]) -> jax.Array:
+    """Of all windows the first elements, the second ones and so on, folded: JAX has no derivative of windows that leave
+    elements out."""
+    counts = [dim.count(size) for dim, size in zip(window, operand.shape, strict=True)]
+    whole = lax.pad(operand, start, [(dim.low, dim.high, 0) for dim in window])
+    made: jax.Array | None = None
+    for offsets in itertools.product(*(range(dim.size) for dim in window)):
+        first = [offset * dim.rhs_dilate for offset, dim in zip(offsets, window, strict=True)]
+        last = [at + max(n - 1, 0) * dim.stride + (n > 0) for at, n, dim in zip(first, counts, window, strict=True)]
+        elements = lax.slice(whole, first, last, [dim.stride for dim in window])
+        made = elements if made is None else monoid.combine(made, elements)
+    assert made is not None
+    return made
 
 
 def _running(window: Sequence[WindowDim], sizes: Sequence[int]) -> tuple[int, bool, bool] | None:
