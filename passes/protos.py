@@ -86,9 +86,17 @@ def enum_of(dtype: DType, where: object) -> int:
 # types -------------------------------------------------------------------------------------------
 
 
+_UNNAMED = ("", "?")
+"""What exporters name a dimension of which they know nothing: Paddle's have several "?" of different sizes."""
+
+
 def _dims(shape: onnx.TensorShapeProto, where: str) -> tuple[Dim, ...]:
     dims = tuple(
-        dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else dim.dim_param or None
+        dim.dim_value
+        if dim.HasField("dim_value") and dim.dim_value >= 0
+        else None
+        if dim.dim_param in _UNNAMED
+        else dim.dim_param
         for dim in shape.dim
     )
     if any(isinstance(dim, bytes) for dim in dims):

@@ -23,11 +23,13 @@ def argument(given: Any, value: Value, sizes: dict[str, tuple[int, str]]) -> Arr
         sizes: the sizes of the model's symbols, and of which input each is; it takes up those of this one.
 
     Raises:
-        TypeError: it is no array, or of another element type.
+        TypeError: it is no array, of another element type, or has sizes that are symbols.
         ValueError: its rank or a size contradicts the model.
     """
     what = f"input {value.name!r}"
     array = _typed(given, value, what)
+    if not all(isinstance(size, int) for size in array.shape):
+        raise TypeError(f"{what} has sizes that aren't known ({list(array.shape)})")
     declared = value.tensor.shape
     if declared is None:
         return array
