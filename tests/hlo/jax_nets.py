@@ -121,7 +121,7 @@ def _shares(real: Real, function: Any) -> Iterator[float]:
         yield most
 
 
-def _slopes(model: onnx.ModelProto, feeds: Feeds) -> dict[str, float]:
+def slopes(model: onnx.ModelProto, feeds: Feeds) -> dict[str, float]:
     """For each input of floats, and for all weights together, how far the derivative along a direction is off."""
     function = backedge.to_jax(doubled(model))
     random = np.random.default_rng(3)
@@ -132,6 +132,8 @@ def _slopes(model: onnx.ModelProto, feeds: Feeds) -> dict[str, float]:
     found: dict[str, float] = {}
     with jax.enable_x64(True):
         shapes = jax.eval_shape(lambda p, w: function(**data, **p, parameters=w), point, weights)
+        if not any(one.dtype == np.float64 for one in _outputs(shapes)):
+            return {}
         by = [random.standard_normal(one.shape) for one in _outputs(shapes) if one.dtype == np.float64]
 
         def total(p: Any, w: Any) -> Any:
@@ -140,7 +142,7 @@ def _slopes(model: onnx.ModelProto, feeds: Feeds) -> dict[str, float]:
             return sum((share * one).sum() for share, one in zip(by, floats, strict=True))
 
         value, gradient = jax.jit(total), jax.jit(jax.grad(total, (0, 1)))(point, weights)
-        for name in [*point, "weights"]:
+        for name in [*point, *(["weights"] if weights else [])]:
             here = {name: point[name]} if name in point else weights
             slope_by = {name: gradient[0][name]} if name in point else gradient[1]
             along = {key: random.standard_normal(array.shape) * _size(array) for key, array in here.items()}
@@ -156,7 +158,9 @@ def _slopes(model: onnx.ModelProto, feeds: Feeds) -> dict[str, float]:
 
 
 def _size(array: np.ndarray) -> float:
-    """How large an array's numbers are."""
+    """How large an array's numbers are; 0 where some are infinite, which aren't moved."""
+    if not np.isfinite(array).all():
+        return 0.0
     return float(np.sqrt((array * array).mean())) if array.size and array.any() else 1.0
 
 
@@ -166,8 +170,8 @@ def measured(real: Real) -> Measured:
     start = time.perf_counter()
     numbers = list(_shares(real, backedge.to_jax(model)))
     between = time.perf_counter()
-    slopes = _slopes(model, real.feeds()[0])
-    return Measured(real.name, numbers, slopes, (between - start, time.perf_counter() - between))
+    found = slopes(model, real.feeds()[0])
+    return Measured(real.name, numbers, found, (between - start, time.perf_counter() - between))
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
 """Recorded cases as functions of JAX: their results, jitted, and those of a batch of two by vmap.
 
-python -m hlo.jax_sweep [--cases nodes|releases|open|fixed|loops] [--step N] [part of a name ...]
+python -m hlo.jax_sweep [--cases nodes|releases|open|fixed|loops] [--step N] [--slopes] [part of a name ...]
 
-(from the folder tests)
+(from the folder tests) With --slopes the derivatives of one case for each operator, against differences in float64.
 
 Integers that decide a size are given as numbers of Python where the model is refused otherwise.
 """
@@ -21,9 +21,11 @@ from backedge.passes.errors import BackedgeError, Unsupported
 from openvino_lowering.corpus import Case
 from openvino_lowering.sweep import difference
 
+from .jax_nets import slopes
 from .lowering_sweep import CASES, CRASHED, DRAWN, LOWERED, RAISED, RIGHT, WRONG, Verdict, is_drawn, summary
 
 UNMAPPED = "right, but not in batches"
+_OFF = 1e-4  # share of a derivative that differences may be off
 _KNOWN = 16  # elements of an input that may be given as numbers of Python
 
 
@@ -86,22 +88,49 @@ def _results(function: Any, feeds: dict[str, Any], known: dict[str, Any]) -> tup
         return [np.asarray(one) for one in alone], [np.asarray(one) for one in batched]
 
 
-def sweep(cases: Iterable[Case], parts: Iterable[str] = ()) -> Iterator[Verdict]:
-    """The verdict on each case whose name has one of the parts."""
+def sweep(cases: Iterable[Case], parts: Iterable[str] = (), derived: bool = False) -> Iterator[Verdict]:
+    """The verdict on each case whose name has one of the parts, or on its derivatives."""
     parts = tuple(parts)
     for case in cases:
         if not parts or any(part in case.name for part in parts):
-            yield Verdict(case.name, *judge(case))
+            yield Verdict(case.name, *(steepness(case) if derived else judge(case)))
+
+
+def one_each(cases: Iterable[Case]) -> Iterator[Case]:
+    """The first case of each operator that has inputs of floats."""
+    seen: set[str] = set()
+    for case in cases:
+        nodes = case.model.graph.node
+        floats = any(isinstance(value, np.ndarray) and value.dtype == np.float32 for value in case.sets[0][0])
+        if len(nodes) == 1 and floats and nodes[0].op_type not in seen and not is_drawn(case):
+            seen.add(nodes[0].op_type)
+            yield case
+
+
+def steepness(case: Case) -> tuple[str, str]:
+    """(stage, reason) of a case's derivatives."""
+    names = [value.name for value in case.model.graph.input]
+    feeds = {name: value for name, value in zip(names, case.sets[0][0], strict=False) if value is not None}
+    try:
+        shares = slopes(case.model, feeds)
+    except BackedgeError as error:
+        return LOWERED, str(error)
+    except Exception as error:
+        return CRASHED, f"{type(error).__name__}: {error}"
+    off = {name: share for name, share in shares.items() if not share <= _OFF}
+    return (WRONG, str(off)) if off else (RIGHT, "")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", choices=[*CASES], default="nodes")
     parser.add_argument("--step", type=int, default=1, help="one in so many cases")
+    parser.add_argument("--slopes", action="store_true")
     parser.add_argument("parts", nargs="*")
     chosen = parser.parse_args()
     verdicts = []
-    for verdict in sweep(islice(CASES[chosen.cases](), 0, None, chosen.step), chosen.parts):
+    cases = islice(CASES[chosen.cases](), 0, None, chosen.step)
+    for verdict in sweep(one_each(cases) if chosen.slopes else cases, chosen.parts, chosen.slopes):
         verdicts.append(verdict)
         if verdict.stage != RIGHT:
             print(f"{verdict.stage:11} {verdict.name}: {verdict.reason[:300]}", flush=True)

@@ -624,3 +624,11 @@ def test_mdf(tmp_path: Any) -> None:
     with jax.enable_x64(True):
         same(function(x), [np.sin(x) * x])
         np.testing.assert_allclose(jax.grad(lambda x: function(x).sum())(x), np.cos(x) * x + np.sin(x), 1e-12)
+
+
+def test_outputs_have_other_sizes_than_declared() -> None:
+    """Files that declare an output wrongly run everywhere."""
+    model = parse("g (float[N] x) => (float[1] y) { y = Concat<axis = 0>(x, x) }", 21)
+    x = normal(2)
+    made = backedge.to_jax(model)(x)
+    assert np.asarray(made).tolist() == [*x, *x]

@@ -11,7 +11,8 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Value
-from ....passes.types import TensorType
+from ....passes.infer import infer
+from ....passes.types import TensorType, merge
 from ...specialize import set_shapes, set_values
 from ..dialect import NAMES
 from .arguments import argument, is_known, parameter
@@ -186,7 +187,20 @@ class JaxFunction:
                 graph.constants.remove(twin)
                 if twin not in graph.inputs:
                     graph.inputs.append(twin)
+        _infer_outputs(graph)
         return lowered(graph)
+
+
+def _infer_outputs(graph: Graph) -> None:
+    """Sizes of outputs as they follow from the inputs'; what the file declares of them, which runtimes don't obey, only
+    where none follow."""
+    declared = [value.type for value in graph.outputs]
+    for value in graph.outputs:
+        if value.producer is not None:
+            value.type = TensorType(value.tensor.dtype)
+    infer(graph)
+    for value, type in zip(graph.outputs, declared, strict=True):
+        value.type = merge(value.type, type)
 
 
 def _rounded(array: Any) -> Any:
