@@ -180,6 +180,16 @@ def test_constants_that_decide_sizes_are_no_parameters() -> None:
     same(function(x, parameters={"factor": np.full(1, 0.5, np.float32)}), ort(model, {"x": x}))
 
 
+def test_whole_exponents_are_no_parameters() -> None:
+    """The derivative by 2 of x ** 2 would be no number where x is negative; that by 2.5 is one where x is positive."""
+    text = "g (float[3] x) => (float[3] y) <float two = {2}, float more = {2.5}> { s = Pow(x, two) y = Pow(s, more) }"
+    function = backedge.to_jax(parse(text, 21))
+    assert list(function.parameters) == ["more"]
+    x = np.array([-2, 1, 3], np.float32)
+    slope = jax.grad(lambda p: function(x, parameters=p).sum())(function.parameters)
+    np.testing.assert_allclose(slope["more"], (np.log(x * x) * (x * x) ** 2.5).sum(), 1e-5)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -266,6 +276,9 @@ DOUBLE = {
     "picked": "i = Constant<value = int64[2, 3] {0, 2, 1, -1, 0, 0}>() y = GatherElements<axis = 1>(x, i)",
     "einsum": 'y = Einsum<equation = "ij,kj->ik">(x, w)',
     "clip": "l = Constant<value = double {-0.5}>() y = Clip(x, l)",
+    "clip_between": (
+        "l = ReduceMin<keepdims = 0>(w) h = ReduceMax<keepdims = 0>(w) a = Abs(x) t = Add(a, a) y = Clip(t, l, h)"
+    ),
 }
 
 

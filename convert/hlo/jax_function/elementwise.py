@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 from jax import lax
 
 from ....passes.errors import Unsupported
@@ -25,7 +26,6 @@ PLAIN: dict[str, Callable[..., jax.Array]] = {
     "atanh": lax.atanh,
     "cbrt": lax.cbrt,
     "ceil": lax.ceil,
-    "clamp": lax.clamp,
     "complex": lax.complex,
     "copy": lambda x: x,
     "cosh": lax.cosh,
@@ -94,8 +94,17 @@ def _bits(node: Node, operands: Arrays) -> jax.Array:
     return lax.bitcast_convert_type(operands[0], result_type(node).dtype)
 
 
+def _clamp(node: Node, operands: Arrays) -> jax.Array:
+    """Bounds that aren't constants are repeated: JAX has no derivative by a scalar bound."""
+    low, x, high = operands
+    if not all(isinstance(bound, np.ndarray) for bound in (low, high)):
+        low, high = (lax.broadcast_in_dim(bound, x.shape, range(bound.ndim)) for bound in (low, high))
+    return lax.clamp(low, x, high)
+
+
 OPERATIONS: dict[str, Callable[[Node, Arrays], Any]] = {
     "bitcast-convert": _bits,
+    "clamp": _clamp,
     "compare": _compare,
     "convert": _convert,
 }

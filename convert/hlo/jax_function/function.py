@@ -61,7 +61,8 @@ class JaxFunction:
 
     Attributes:
         input_names, output_names: the model's, in order.
-        parameters: the model's weights by name: its constants of floats, without those that decide a shape.
+        parameters: the model's weights by name: its constants of floats, without those that decide a shape and whole
+            exponents.
 
     Args (of a call):
         parameters: weights to compute with instead, all or some, in a dictionary as `parameters` is: derivatives with

@@ -11,14 +11,15 @@ _SIZED_BY_FLOATS = {"Range": 0, "Resize": 1, "Upsample": 1}
 
 
 def parameters_of(graph: Graph, named: frozenset[str]) -> dict[str, Value]:
-    """The constants of floats among those of these names, in order, without those that decide a size."""
+    """The constants of floats among those of these names, in order, without those that decide a size, and without whole
+    exponents: of x ** 2 the derivative by 2 is defined for positive numbers only."""
     deciding = _deciding(graph)
     found = [value for value in (*graph.constants, *graph.inputs) if value.data is not None and value not in deciding]
     return {value.name: value for value in found if value.tensor.dtype in _TRAINED and value.name in named}
 
 
 def _deciding(graph: Graph) -> set[Value]:
-    """The constants of floats that sizes or indices are computed of before anything runs.
+    """The constants of floats that sizes or indices are computed of before anything runs, and whole exponents.
 
     Integers that are cast from what is known before anything runs are nearly always sizes, or indices.
     """
@@ -44,6 +45,8 @@ def _constants(graph: Graph) -> list[Value]:
 
 
 def _decides(node: Node, index: int, value: Value) -> bool:
-    """Whether an input of an operator is a size or an index."""
+    """Whether an input of an operator is a size, an index or a whole exponent."""
     first = _SIZED_BY_FLOATS.get(node.op_type) if not node.domain else None
+    if node.op == ("", "Pow") and index == 1 and value.data is not None and value.data.size == 1:
+        return float(value.data.numpy().reshape(()).item()).is_integer()
     return value.tensor.dtype in (DType.INT32, DType.INT64) or (first is not None and index >= first)
