@@ -5,6 +5,7 @@ python -m hlo.jax_nets [part of a name ...]   (from the folder tests; wheels are
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
 from collections.abc import Iterator
@@ -40,7 +41,9 @@ NETS = {
     )
 }
 _FLOAT, _DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
-_STEP = 1e-6
+_STEP = 1e-7
+_KNOWN = 16
+_STASHING = ("LayerNormalization", "GroupNormalization", "RMSNormalization")
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ def _double_graph(graph: onnx.GraphProto) -> None:
     for tensor in graph.initializer:
         _double_tensor(tensor)
     for node in graph.node:
+        if node.op_type in _STASHING and not any(attribute.name == "stash_type" for attribute in node.attribute):
+            node.attribute.append(onnx.helper.make_attribute("stash_type", _DOUBLE))
         for attribute in node.attribute:
             if attribute.name in ("to", "dtype", "stash_type") and attribute.i == _FLOAT:
                 attribute.i = _DOUBLE
@@ -107,9 +112,11 @@ def _shares(real: Real, function: Any) -> Iterator[float]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(real.fetch(), options, ["CPUExecutionProvider"])
-    jitted = jax.jit(function)
     for feeds in real.feeds():
-        found = _outputs(jitted(**feeds))
+        settled = {name: made for name, array in feeds.items() if (made := known(array)) is not array}
+        data = {name: array for name, array in feeds.items() if name not in settled}
+        with jax.enable_x64(True):
+            found = _outputs(jax.jit(functools.partial(function, **settled))(**data))
         most = 0.0
         for mine, wanted in zip(found, session.run(None, dict(feeds)), strict=True):
             mine, wanted = np.asarray(mine), np.asarray(wanted)
@@ -121,13 +128,18 @@ def _shares(real: Real, function: Any) -> Iterator[float]:
         yield most
 
 
+def known(array: np.ndarray) -> Any:
+    """A few integers as numbers of Python, since they may decide sizes."""
+    return array.tolist() if array.dtype.kind in "iub" and array.ndim <= 1 and array.size <= _KNOWN else array
+
+
 def slopes(model: onnx.ModelProto, feeds: Feeds) -> dict[str, float]:
     """For each input of floats, and for all weights together, how far the derivative along a direction is off."""
     function = backedge.to_jax(doubled(model))
     random = np.random.default_rng(3)
     fed = {name: array.astype(np.float64) if array.dtype == np.float32 else array for name, array in feeds.items()}
     point = {name: array for name, array in fed.items() if array.dtype == np.float64}
-    data = {name: array for name, array in fed.items() if name not in point}
+    data = {name: known(array) for name, array in fed.items() if name not in point}
     weights = function.parameters
     found: dict[str, float] = {}
     with jax.enable_x64(True):

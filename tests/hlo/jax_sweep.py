@@ -21,12 +21,14 @@ from backedge.passes.errors import BackedgeError, Unsupported
 from openvino_lowering.corpus import Case
 from openvino_lowering.sweep import difference
 
-from .jax_nets import slopes
+from .jax_nets import known, slopes
 from .lowering_sweep import CASES, CRASHED, DRAWN, LOWERED, RAISED, RIGHT, WRONG, Verdict, is_drawn, summary
+
+_ENDLESS = "loop_neither_limit"
+"""In a batch JAX computes both branches of an If, of which one never ends here."""
 
 UNMAPPED = "right, but not in batches"
 _OFF = 1e-4  # share of a derivative that differences may be off
-_KNOWN = 16  # elements of an input that may be given as numbers of Python
 
 
 def judge(case: Case) -> tuple[str, str]:
@@ -62,19 +64,17 @@ def results(function: Any, feeds: dict[str, Any]) -> tuple[list[np.ndarray], lis
     try:
         return _results(function, feeds, {})
     except Unsupported:
-        known = {name: value.tolist() for name, value in feeds.items() if _may_decide(value)}
-        if not known:
+        settled = {name: made for name, value in feeds.items() if (made := known(value)) is not value}
+        if not settled:
             raise
-        return _results(function, {name: value for name, value in feeds.items() if name not in known}, known)
+        return _results(function, {name: value for name, value in feeds.items() if name not in settled}, settled)
 
 
-def _may_decide(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind in "iub" and value.size <= _KNOWN and value.ndim <= 1
-
-
-def _results(function: Any, feeds: dict[str, Any], known: dict[str, Any]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def _results(
+    function: Any, feeds: dict[str, Any], settled: dict[str, Any]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
     def call(fed: dict[str, Any]) -> tuple[Any, ...]:
-        made = function(**fed, **known, random_key=jax.random.key(0))
+        made = function(**fed, **settled, random_key=jax.random.key(0))
         return made if isinstance(made, tuple) else (made,)
 
     batch = {name: np.stack([value, value]) for name, value in feeds.items()}
@@ -92,6 +92,8 @@ def sweep(cases: Iterable[Case], parts: Iterable[str] = (), derived: bool = Fals
     """The verdict on each case whose name has one of the parts, or on its derivatives."""
     parts = tuple(parts)
     for case in cases:
+        if case.name.startswith(_ENDLESS):
+            continue
         if not parts or any(part in case.name for part in parts):
             yield Verdict(case.name, *(steepness(case) if derived else judge(case)))
 
