@@ -37,7 +37,8 @@ _ONE_IN: dict[int, str] = {
         "opset/test_down_selection oracles/test_mdf picture/test_layout rounding/test_rule"
     ),
     4: (
-        "command/test_opset command/test_written compare/test_combined compiled/test_cache hlo/test_lower_draws hlo/test_to_jax "
+        "command/test_opset command/test_written compare/test_combined compiled/test_cache hlo/test_lower_draws "
+        "hlo/test_to_jax "
         "hlo/test_raise_elementwise_types hlo/test_text_errors hlo/test_xla_oracle mdf/test_functions "
         "only_ops/test_command openvino_ir/test_hub_round_trip openvino_ir/test_read opset/test_bad_models "
         "quantized/test_microsoft"
