@@ -217,6 +217,16 @@ def test_sizes_of_one_name_are_one() -> None:
         function(normal(3), normal(2))
 
 
+def test_dimensions_without_a_name() -> None:
+    """Paddle calls each of them "?"."""
+    model = parse("g (float[A, B] x) => (float[A, B] y) { y = Neg(x) }", 21)
+    for info in (*model.graph.input, *model.graph.output):
+        for dim in info.type.tensor_type.shape.dim:
+            dim.dim_param = "?"
+    x = normal(2, 3)
+    same(backedge.to_jax(model)(x), [-x])
+
+
 # 64 bits ------------------------------------------------------------------------------------------
 
 
