@@ -29,7 +29,6 @@ NETS = {
         "orientation",
         "magika",
         "ddddocr common",
-        "basic pitch",
         "silero 16k op15",
         "silero ifless",
         "echo short",
@@ -86,6 +85,9 @@ def _double_graph(graph: onnx.GraphProto) -> None:
     for node in graph.node:
         if node.op_type in _STASHING and not any(attribute.name == "stash_type" for attribute in node.attribute):
             node.attribute.append(onnx.helper.make_attribute("stash_type", _DOUBLE))
+        if node.op_type == "ConstantOfShape" and not node.attribute:
+            zero = onnx.numpy_helper.from_array(np.zeros(1, np.float32))
+            node.attribute.append(onnx.helper.make_attribute("value", zero))
         for attribute in node.attribute:
             if attribute.name in ("to", "dtype", "stash_type") and attribute.i == _FLOAT:
                 attribute.i = _DOUBLE
