@@ -29,7 +29,6 @@ NETS = {
         "orientation",
         "magika",
         "ddddocr common",
-        "silero 16k op15",
         "silero ifless",
         "echo short",
         "noise spectra",

@@ -188,6 +188,16 @@ def test_whole_exponents_are_no_parameters() -> None:
     x = np.array([-2, 1, 3], np.float32)
     slope = jax.grad(lambda p: function(x, parameters=p).sum())(function.parameters)
     np.testing.assert_allclose(slope["more"], (np.log(x * x) * (x * x) ** 2.5).sum(), 1e-5)
+    loop = """
+        g (float[3] x) => (float[3] y) <float two = {2}, float[3] w = {1, 2, 3}> {
+          n = Constant<value = int64 {3}>()
+          y = Loop(n, , x) <body = b (int64 i, bool go, float[3] v) => (bool on, float[3] next) {
+            on = Identity(go)
+            p = Pow(v, two)
+            next = Mul(p, w)
+          }>
+        }"""
+    assert list(backedge.to_jax(parse(loop, 21)).parameters) == ["w"]
 
 
 @pytest.mark.parametrize(
