@@ -238,11 +238,11 @@ def _reader(runtime: str, name: str) -> Check:
     return Check(name, functools.partial(_Lazy("..runtime.oracles", "why_unread"), runtime))
 
 
-def _without_opset(lower: Callable[..., Graph], reason: str) -> Lower:
+def _without_opset(lower: Callable[..., Graph], reason: str, **options: Any) -> Lower:
     def lower_graph(graph: Graph, opset: int | None = None, *, given: bool = False) -> Graph:
         if opset is not None:
             raise InvalidModel(reason)
-        return lower(graph, given=given)
+        return lower(graph, given=given, **options)
 
     return lower_graph
 
@@ -332,6 +332,8 @@ FORMATS: dict[str, Format] = {
             suffixes=(".mlir", ".mlirbc", ".jax_export", ".hlo.pb"),
             read=_Lazy(".hlo.stablehlo", "read"),
             write=_Lazy(".hlo.stablehlo", "write"),
+            lower_graph=_without_opset(_Lazy(".hlo.lowering", "lower_graph"), _NO_VERSIONS, open_sizes=True),
+            direct={"hlo": _without_opset(_Lazy(".hlo.closing", "closed"), _NO_VERSIONS, open_sizes=True)},
             about="StableHLO, what jax.export writes and HLO protos, through jaxlib",
             suffix_of=_Lazy(".hlo.objects", "suffix_of_stablehlo"),
             objects=(

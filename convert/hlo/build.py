@@ -13,7 +13,8 @@ from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder
 from ...passes.types import Type
 from .dialect import DOMAIN
-from .infer import OPCODES, TooLarge, infer_node
+from .infer import OPCODES, TooLarge
+from .infer_open import open_types
 
 
 class Hlo:
@@ -30,7 +31,7 @@ class Hlo:
         if node.domain != DOMAIN:  # a canonical Loop, of which some results are tokens
             return []
         try:
-            return infer_node(node)
+            return open_types(node)
         except TooLarge as error:
             raise Unsupported(node, str(error).partition(": ")[2]) from None
 

@@ -66,6 +66,12 @@ def form_of(graph: Graph) -> Form:
     return found if isinstance(found, Form) else Form()
 
 
+def result_names(graph: Graph) -> list[str]:
+    """What users see a root graph's outputs called."""
+    names = form_of(graph).outputs
+    return list(names) if len(names) == len(graph.outputs) else [value.name for value in graph.outputs]
+
+
 def origin_of(owner: Node | Value) -> Origin:
     """What a node, an input or a constant has beside its operation."""
     found = (owner.meta or {}).get(META)

@@ -1,4 +1,4 @@
-"""StableHLO <-> HLO, through jaxlib: MLIR text and bytecode, what `jax.export` writes, serialized HLO protos.
+"""StableHLO, through jaxlib: MLIR text and bytecode, what `jax.export` writes; serialized HLO protos.
 
 jaxlib works in a process of its own with a time limit, because a damaged file can end or hang it. Which kind a file is
 shows in its first bytes, not in its name.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,10 +23,13 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph
 from ...passes.libraries import require
 from ...runtime.oracles import xla_bridge
-from ...runtime.oracles.xla_files import Kind, kind_of
+from ...runtime.oracles.xla_files import Kind as FileKind
+from ...runtime.oracles.xla_files import kind_of
 from .mlir.reader import from_description
+from .mlir.writer import to_module
 from .read import from_text
-from .write import to_text
+
+Kind = Literal["mlir", "mlirbc"]
 
 _TOLD_BY = 1 << 20  # so many bytes at the beginning tell of which kind a file is
 TIMEOUT = 120.0
@@ -58,11 +62,33 @@ def write(graph: Graph, path: Path) -> None:
         Unsupported: an operation that StableHLO hasn't.
     """
     path = Path(path)
-    data = to_stablehlo(to_text(graph), "mlirbc" if path.name.lower().endswith(".mlirbc") else "mlir")
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise InvalidModel(f"{path}: {error.strerror or error}") from None
+    kind: Kind = "mlirbc" if path.name.lower().endswith(".mlirbc") else "mlir"
+    with tempfile.TemporaryDirectory() as folder:
+        made = _written(graph, kind, TIMEOUT, Path(folder))
+        try:
+            shutil.copyfile(made, path)
+        except OSError as error:
+            raise InvalidModel(f"{path}: {error.strerror or error}") from None
+
+
+def to_bytes(graph: Graph, kind: Kind = "mlir", timeout: float = TIMEOUT) -> bytes:
+    """A graph of dialect "hlo" as StableHLO: text, or a portable artifact.
+
+    Raises:
+        InvalidModel: jaxlib isn't installed.
+        Unsupported: an operation that StableHLO hasn't.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        return _written(graph, kind, timeout, Path(folder)).read_bytes()
+
+
+def _written(graph: Graph, kind: Kind, timeout: float, folder: Path) -> Path:
+    """A file in this folder that jaxlib has made of a graph."""
+    source, target = folder / "module", folder / "written"
+    with source.open("wb") as file:
+        file.writelines(to_module(graph).parts())
+    _ask(kind, b"", timeout, source, target)
+    return target
 
 
 def from_bytes(data: bytes, timeout: float = TIMEOUT) -> Graph:
@@ -105,7 +131,7 @@ def with_settled(
     return target
 
 
-def _kind_of_file(path: Path) -> Kind:
+def _kind_of_file(path: Path) -> FileKind:
     """What a file holds, which its beginning tells of most."""
     with path.open("rb") as file:
         start = file.read(_TOLD_BY)
@@ -132,16 +158,6 @@ def to_hlo(data: bytes, timeout: float = TIMEOUT) -> str:
         Unsupported: its shapes depend on its inputs' shapes.
     """
     return _ask("hlo", data, timeout).decode()
-
-
-def to_stablehlo(text: str, kind: Literal["mlir", "mlirbc"] = "mlir", timeout: float = TIMEOUT) -> bytes:
-    """StableHLO of HLO text.
-
-    Raises:
-        InvalidModel: the text isn't HLO, or jaxlib isn't installed.
-        Unsupported: an operation that StableHLO hasn't.
-    """
-    return _ask(kind, text.encode(), timeout)
 
 
 def _ask(to: str, data: bytes, timeout: float, *files: Path) -> bytes:

@@ -11,7 +11,7 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import INPUTS, OUTPUTS, input_names, name_attribute, output_names
-from .dialect import CALLED, NAMES, Form, form_of, origin_of
+from .dialect import CALLED, NAMES, Form, form_of, origin_of, result_names
 from .items import leaves, parted, type_of
 from .text import print_module
 from .text.dtypes import WORDS
@@ -65,7 +65,7 @@ def _add_names(graph: Graph, attributes: dict[str, Raw], entry: Computation) -> 
     """Say in the header what inputs and outputs are called, unless a reader finds just that without it."""
     found = sorted((one for one in entry.instructions if one.opcode == "parameter"), key=lambda one: one.number)
     parameters = [(one.name, len(leaves(one.shape))) for one in found if one.shape is not None]
-    inputs, outputs = [value.name for value in graph.inputs], _output_names(graph)
+    inputs, outputs = [value.name for value in graph.inputs], result_names(graph)
     text = attributes.get(_FRONTEND, Raw("{}")).text
     if input_names(parameters, text) == inputs and output_names(len(outputs), text) == outputs:
         return
@@ -74,11 +74,6 @@ def _add_names(graph: Graph, attributes: dict[str, Raw], entry: Computation) -> 
         inner = text.strip()[1:-1].strip().rstrip(",")
         text = f"{{{inner}{',' if inner else ''}{name_attribute(key, names)}}}"
     attributes[_FRONTEND] = Raw(text)
-
-
-def _output_names(graph: Graph) -> list[str]:
-    names = form_of(graph).outputs
-    return list(names) if len(names) == len(graph.outputs) else [value.name for value in graph.outputs]
 
 
 def _as_read(graph: Graph) -> bool:

@@ -30,7 +30,7 @@ import ml_dtypes
 import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
-from .hlo_names import interface_names
+from .hlo_names import INPUTS, OUTPUTS, interface_names
 from .mlir_inputs import as_arguments, settle, settled_inputs
 
 _TENSOR = re.compile(
@@ -70,6 +70,9 @@ _DIMENSION_NUMBERS = {
     "ChannelHandle": "handle channel_type",
 }
 """Attributes of several numbers -> what those are called."""
+
+STATED = {INPUTS: "backedge.inputs", OUTPUTS: "backedge.outputs"}
+"""Attributes of a module that say what inputs and outputs are called, where nothing else can: lists in JSON."""
 
 KEPT = frozenset(
     """
@@ -183,8 +186,10 @@ def names_of(description: Mapping[str, Any]) -> tuple[list[str], list[str]]:
                     names[places[operand]] = inner
     returned = main["block"]["operations"][-1][1]
     results = [one.get("jax.result_info", "") for one in main["results"]] or [""] * len(returned)
-    header = description["attributes"].get("mhlo.frontend_attributes")
-    return interface_names(names, results, header if isinstance(header, dict) else {})
+    attributes = description["attributes"]
+    header = attributes.get("mhlo.frontend_attributes")
+    stated = {name: attributes[key] for name, key in STATED.items() if key in attributes}
+    return interface_names(names, results, {**stated, **(header if isinstance(header, dict) else {})})
 
 
 def specialized(data: bytes, types: Sequence[str]) -> bytes:
@@ -208,8 +213,8 @@ def specialized(data: bytes, types: Sequence[str]) -> bytes:
 
 def _parsed_module(data: bytes) -> tuple[Any, Any, Any]:
     """The bindings of MLIR and StableHLO, and the module that they make of a file's content."""
-    ir, stablehlo = _bindings()
-    context = _context(ir)
+    ir, stablehlo = bindings()
+    context = context_of(ir)
     try:
         if data.startswith(b"ML\xefR"):
             return ir, stablehlo, _deserialized(ir, stablehlo, context, data)
@@ -218,14 +223,20 @@ def _parsed_module(data: bytes) -> tuple[Any, Any, Any]:
         raise InvalidModel(_first_error(error)) from None
 
 
-def _bindings() -> tuple[Any, Any]:
+def bindings() -> tuple[Any, Any]:
+    """jaxlib's bindings of MLIR, and those of StableHLO.
+
+    Raises:
+        InvalidModel: it has none.
+    """
     try:
         return importlib.import_module("jaxlib.mlir.ir"), importlib.import_module("jaxlib.mlir.dialects.stablehlo")
     except ImportError as error:
         raise InvalidModel(f"this jaxlib has no bindings for StableHLO ({error})") from None
 
 
-def _context(ir: Any) -> Any:
+def context_of(ir: Any) -> Any:
+    """A context that knows the dialects of JAX's modules."""
     context = ir.Context()
     registry = ir.DialectRegistry()
     importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
@@ -250,12 +261,13 @@ def _first_error(error: Exception) -> str:
     return " ".join(lines[0].replace('"-":', "line ").split())
 
 
-def _operations(block: Any) -> Iterator[Any]:
+def operations_in(block: Any) -> Iterator[Any]:
+    """The operations of a block, and those of their regions."""
     for operation in block.operations:
         yield operation
         for region in operation.regions:
             for inner in region.blocks:
-                yield from _operations(inner)
+                yield from operations_in(inner)
 
 
 def _simplify(module: Any) -> None:
@@ -266,12 +278,12 @@ def _simplify(module: Any) -> None:
 
 def _expand_chlo(ir: Any, module: Any) -> None:
     """Have the bindings write what CHLO has beyond `KEPT` in StableHLO, for which that must look like another thing."""
-    names = {operation.operation.name for operation in _operations(module.body)}
+    names = {operation.operation.name for operation in operations_in(module.body)}
     chlo = {name.removeprefix("chlo.") for name in names if name.startswith("chlo.")}
     if chlo <= KEPT:
         return
     aside = {f"chlo.{name}" for name in chlo & KEPT - {"scan"}}  # a call holds no region
-    kept = [one for one in _operations(module.body) if one.operation.name in aside]
+    kept = [one for one in operations_in(module.body) if one.operation.name in aside]
     for operation in kept:
         old = operation.operation
         with ir.InsertionPoint(old), old.location:
@@ -312,7 +324,7 @@ class _Writer:
             (ir.DenseI32ArrayAttr, lambda one: [int(item) for item in one]),
             (ir.DenseI64ArrayAttr, lambda one: [int(item) for item in one]),
             (ir.ArrayAttr, lambda one: [self._attribute(item) for item in one]),
-            (ir.DictAttr, lambda one: {item.name: self._attribute(item.attr) for item in one}),
+            (ir.DictAttr, lambda one: {item.name: self._entry(item.attr) for item in one}),
             (ir.UnitAttr, lambda one: True),
         ]
 
@@ -392,6 +404,11 @@ class _Writer:
             return np.array(attribute).tolist()
         found = _ENUM.fullmatch(str(attribute))
         return found[1] if found else str(attribute)
+
+    def _entry(self, attribute: Any) -> Any:
+        """What a dictionary holds: integers of other types than i64 as text, which has the type."""
+        typed = isinstance(attribute, self._ir.IntegerAttr) and not isinstance(attribute, self._ir.BoolAttr)
+        return str(attribute) if typed and not str(attribute).endswith(" : i64") else self._attribute(attribute)
 
     # constants ---------------------------------------------------------------------------------------
 

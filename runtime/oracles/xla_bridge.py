@@ -1,18 +1,20 @@
-"""The process in which jaxlib turns StableHLO into HLO and back: `python -m backedge.runtime.oracles.xla_bridge TO`.
+"""The process in which jaxlib reads and writes StableHLO: `python -m backedge.runtime.oracles.xla_bridge TO ...`.
 
-Standard input is a file of any kind that `xla_files.py` knows; TO is "hlo" (HLO text), "mlir" (StableHLO text) or
-"mlirbc" (a portable artifact). On standard output comes a line of JSON, the error or how many bytes follow, and these
-bytes: the result. `... graph SOURCE TARGET` writes what `mlir_module.py` makes of a file with StableHLO into another
-one, which spares large models a pipe; `... settled SOURCE TARGET VALUES` the module with values for some inputs
-(`mlir_inputs.py`), of which the third file has, as JSON in a line, names, numbers of bytes and whether the name is
-kept, and then these bytes.
-jaxlib ends the process where it meets what it doesn't expect, so nobody should do this in their own.
+- `hlo`: HLO text of a file of any kind that `xla_files.py` knows, which is standard input.
+- `graph SOURCE TARGET`: what `mlir_module.py` makes of a file with StableHLO.
+- `settled SOURCE TARGET VALUES`: the module with values for some inputs (`mlir_inputs.py`); the third file has, as
+  JSON in a line, names, numbers of bytes and whether the name is kept, and then the bytes.
+- `mlir SOURCE TARGET`, `mlirbc SOURCE TARGET`: StableHLO as text or as a portable artifact, of what `writer.py` writes.
+
+On standard output comes a line of JSON, the error or how many bytes follow, and these bytes: the result where no file
+holds it, which spares large models a pipe. jaxlib ends the process where it meets what it doesn't expect, so nobody
+should do this in their own.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
+import mmap
 import os
 import re
 import sys
@@ -22,21 +24,9 @@ from typing import Any
 from ...passes.errors import BackedgeError, Unsupported
 from .child import die_with_parent, limit_resources
 from .mlir_module import describe, with_settled
+from .mlir_written import write_module
 from .outcome import one_line
-from .xla_files import bindings, read_computation, stablehlo_of, without_strings
-
-_LEFT_OVER, _BESIDE = (
-    re.compile(rf'^\s*(?:%[\w#:, %]+ = )?"?{dialect}\.(\w+)', re.MULTILINE) for dialect in ("mhlo", "chlo")
-)
-_SAID = [
-    (
-        re.compile(r"\bmhlo\.(acos|acosh|asin|asinh|atanh|cosh|erf|sinh) (%[\w#]+) : (tensor<[^>]*>)"),
-        r"chlo.\1 \2 : \3 -> \3",
-    ),
-    (re.compile(r"\bmhlo\.topk(\(%[\w#]+, k = \d+\))"), r"chlo.top_k\1"),
-    (re.compile(r"\bmhlo\.copy (%[\w#]+) : (tensor<[^>]*>)"), r"stablehlo.reshape \1 : (\2) -> \2"),
-]
-"""How StableHLO says operations that jaxlib leaves in its own dialect."""
+from .xla_files import read_computation, stablehlo_of, without_strings
 
 _NO_BOUND = re.compile(r"\[[^\]]*\?[^\]]*\]")
 
@@ -52,35 +42,6 @@ def hlo_text(computation: Any) -> str:
     if _NO_BOUND.search(without_strings(entry)):
         raise Unsupported("main", "its sizes depend on its inputs' shapes; export the program with fixed ones")
     return text
-
-
-def stablehlo_text(computation: Any) -> str:
-    """StableHLO as MLIR text, with operations of its companion dialect CHLO where it has none itself, as jax does.
-
-    Raises:
-        Unsupported: an operation that StableHLO hasn't.
-    """
-    _, jax = bindings()
-    text = jax.mlir.xla_computation_to_mlir_module(computation)
-    for pattern, said in _SAID:
-        text = pattern.sub(said, text)
-    if left := _LEFT_OVER.search(text):
-        raise Unsupported(left[1], "StableHLO has no such operation")
-    return text
-
-
-def portable_artifact(computation: Any) -> bytes:
-    """StableHLO as bytecode that jaxlibs of the last twelve weeks can read, too.
-
-    Raises:
-        Unsupported: an operation that StableHLO hasn't.
-    """
-    text = stablehlo_text(computation)
-    if beside := _BESIDE.search(text):
-        raise Unsupported(beside[1], "a portable artifact holds StableHLO only; .mlir has CHLO beside it")
-    stablehlo = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
-    version = stablehlo.get_version_from_compatibility_requirement(stablehlo.StablehloCompatibilityRequirement.WEEK_12)
-    return stablehlo.serialize_portable_artifact_str(text, version)
 
 
 def main() -> None:
@@ -104,18 +65,19 @@ def main() -> None:
 
 
 def _made(to: str, source: Path | None = None, target: Path | None = None, values: Path | None = None) -> bytes:
-    if source is not None and target is not None:
-        module = stablehlo_of(source.read_bytes())
-        assert module is not None
-        parts = describe(module) if values is None else [with_settled(module, *_values_in(values))]
-        with target.open("wb") as file:
-            for part in parts:
-                file.write(part)
+    if source is None or target is None:
+        return hlo_text(read_computation(sys.stdin.buffer.read())).encode()
+    if to in ("mlir", "mlirbc"):
+        with source.open("rb") as file:
+            write_module(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), target, to)
         return b""
-    computation = read_computation(sys.stdin.buffer.read())
-    if to == "mlirbc":
-        return portable_artifact(computation)
-    return {"hlo": hlo_text, "mlir": stablehlo_text}[to](computation).encode()
+    module = stablehlo_of(source.read_bytes())
+    assert module is not None
+    parts = describe(module) if values is None else [with_settled(module, *_values_in(values))]
+    with target.open("wb") as file:
+        for part in parts:
+            file.write(part)
+    return b""
 
 
 def _values_in(path: Path) -> tuple[dict[str, memoryview], set[str]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....passes.attributes import NodeAttributes
-from ....passes.errors import InvalidModel
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, collect, rule
@@ -211,6 +211,9 @@ def average_pool(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     dtype = dtype_of(node, x)
     view = _windows(node, x)
+    for size in view.output:
+        if isinstance(size, str):
+            raise Unsupported(node, f"how many elements each of {size} windows has is only known when the model runs")
     total = window_fold(op, node, convert(op, x, wide(dtype)), _over_channels(view), "add")
     counts = [_counts(view, axis, flag(node, "count_include_pad")) for axis in range(len(view.kernel))]
     shape = sizes_of(node, total)

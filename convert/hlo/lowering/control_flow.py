@@ -20,7 +20,7 @@ the size of the bound and is told the number of passes by `set-dimension-size`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ....passes.constant_analysis import static_array, static_branch, static_truth
 from ....passes.decompose.library import by_rule, inlined
@@ -39,21 +39,30 @@ from ....passes.loop import (
     part_range,
     trip_count,
 )
-from ....passes.preconditions import axis_of, required
+from ....passes.preconditions import axis_of, dtype_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.rewrite import view as node_view
+from ....passes.sizes import largest
 from ....passes.structure.unroll import unrolled, without_passes
 from ....passes.types import DType
-from ..infer import same_type
-from .stacks import Stack, finished, stack
-from .tools import compare, reshape, scalar, sizes_of
+from ..infer_open import is_certainly
+from .open_sizes import again, is_sizes, items_of, smallest
+from .stacks import Stack, finished, part_of, stack
+from .tools import compare, fill, reshape, scalar, sizes_of
 
 _COPIED = 64  # elements of a constant that every computation that uses it has for itself
 
 
+def copied(body: Builder, operand: Value) -> Value | None:
+    """A captured value repeated inside, if it is a small constant, or sizes; else None."""
+    if operand.data is not None and operand.data.size <= _COPIED:
+        return body.const(operand.data, name=operand.name or "const")
+    return again(body, operand) if is_sizes(operand) else None
+
+
 def is_copied(operand: Value) -> bool:
-    """Whether a captured value is a constant that is so small that it is repeated inside."""
-    return operand.data is not None and operand.data.size <= _COPIED
+    """Whether `copied` repeats it."""
+    return operand.data.size <= _COPIED if operand.data is not None else is_sizes(operand)
 
 
 def _branch(op: Builder, name: str, node: Node, region: Graph) -> tuple[Graph, list[Value]]:
@@ -63,8 +72,9 @@ def _branch(op: Builder, name: str, node: Node, region: Graph) -> tuple[Graph, l
     handed: list[tuple[Value, Value]] = []
     for old, operand in zip(region.inputs, node.captures, strict=True):
         assert operand is not None
-        if is_copied(operand):
-            arguments.append(body.const(operand.data, name=operand.name or "const"))
+        repeated = copied(body, operand)
+        if repeated is not None:
+            arguments.append(repeated)
             continue
         value = body.input(old.name, operand.type)
         arguments.append(value)
@@ -94,7 +104,7 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
         twin.regions[f"branch_{index}"], handed = _branch(op, name, node, node.regions[name])
         inputs += handed
     for old, *both in zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True):
-        if not same_type(both[0].type, both[1].type):
+        if not is_certainly(both[0].type, both[1].type):
             raise Unsupported(node, f"its branches return {old.name!r} different types: {both[0].type}, {both[1].type}")
     made = op.insert(twin, inputs, {}, len(node.outputs))
     return [made] if len(node.outputs) == 1 else list(made)
@@ -161,8 +171,10 @@ def _enter(state: _State, node: Node, entry: Entry, indices: dict[int, int]) -> 
             return state.body_inputs[0]
         case Condition():
             return scalar(state.body, True, DType.BOOL)
-        case Captured() if operand is not None and is_copied(operand):
-            return state.body.const(operand.data, name=operand.name or "const")
+        case Captured() if operand is not None:
+            repeated = copied(state.body, operand)
+            if repeated is not None:
+                return repeated
     assert operand is not None
     index = indices[entry.indices.body_input] = state.add(operand, old.name)
     if isinstance(entry.slot, Sliced):
@@ -181,11 +193,12 @@ def loop(op: Builder, node: Node) -> list[Value]:
         sizes_of(node, sequence)  # all must be known
     if not node.outputs:
         return []
-    trips = trip_count(view, static_array)
+    trips = _with_open_sizes(node, trip_count(view, static_array))
     if trips.most == 0:
-        for stacked in (entry.body_output for entry in view.of(Stacked) if entry.body_output is not None):
-            sizes_of(node, stacked)  # here nothing else tells them
-        return without_passes(op, node)
+        stacked = [entry.body_output for entry in view.of(Stacked) if entry.body_output is not None]
+        if all(value.tensor.static_shape is not None for value in stacked):
+            return without_passes(op, node)
+        return _empty(op, node, view)
     try:
         return _while(op, node, view, trips)
     except _Changes as changes:
@@ -193,6 +206,20 @@ def loop(op: Builder, node: Node) -> list[Value]:
         if made is None:
             raise Unsupported(node, str(changes)) from None
         return made
+
+
+def _with_open_sizes(node: Node, trips: TripCount) -> TripCount:
+    """What bounds the passes where that follows from open sizes."""
+    bounds = [] if trips.most is None else [trips.most]
+    for entry in trips.sequences:
+        assert isinstance(entry.slot, Sliced) and entry.operand is not None
+        sizes = sizes_of(node, entry.operand)
+        bounds.append(part_range(entry.slot, sizes[axis_of(node, entry.slot.axis, len(sizes))])[1])
+    count, items = trips.count, None if trips.count is None else items_of(trips.count)
+    if items is not None:
+        bounds, count = [*bounds, largest(0, items[0])], None
+    most = smallest(bounds) if bounds else None
+    return replace(trips, most=most, count=count, sequences=())
 
 
 def _while(op: Builder, node: Node, view: Loop, trips: TripCount) -> list[Value]:
@@ -223,7 +250,7 @@ def _while(op: Builder, node: Node, view: Loop, trips: TripCount) -> list[Value]
             results.append(made)
             continue
         index = indices[entry.indices.body_input]
-        if not same_type(value.type, state.body_inputs[index].type):
+        if not is_certainly(value.type, state.body_inputs[index].type):
             raise _Changes(
                 f"{entry.result.name!r} changes its type from {state.body_inputs[index].type} to {value.type}"
             )
@@ -234,6 +261,29 @@ def _while(op: Builder, node: Node, view: Loop, trips: TripCount) -> list[Value]
         whole[found] if isinstance(found, int) else finished(op, node, found, whole[found.index], whole[0], certain)
         for found in results
     ]
+
+
+def _empty(op: Builder, node: Node, view: Loop) -> list[Value]:
+    """The results of a loop that never runs: how large the parts of what it stacks were, its body tells."""
+    state, indices = _State(op.region("body")), dict[int, int]()
+    state.add(scalar(op, 0, DType.INT64), "i")
+    try:
+        arguments = [_enter(state, node, entry, indices) for entry in view.entries if entry.body_input is not None]
+        outs = state.body.inline(view.body, arguments)
+    except InvalidModel as error:
+        raise Unsupported(node, f"it never runs, and how large its parts were isn't known: {error}") from None
+    results: list[Value] = []
+    for entry in view.entries:
+        if entry.result is None:
+            continue
+        if isinstance(entry.slot, Stacked):
+            part, axis = part_of(state.body, node, entry.slot, outs[entry.indices.body_output])
+            sizes = sizes_of(node, part)
+            results.append(fill(op, scalar(op, 0, dtype_of(node, part)), (*sizes[:axis], 0, *sizes[axis + 1 :])))
+        else:
+            assert entry.operand is not None
+            results.append(entry.operand)
+    return results
 
 
 def _add_condition(op: Builder, state: _State, view: Loop, trips: TripCount, outs: list[Value]) -> int | None:

@@ -13,7 +13,7 @@ from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
 from ....passes.types import DType
 from ..expression import BINARY, COMPARED, UNARY
-from .tools import Formula, aligned, broadcast_to, compare, convert, formula, like, word
+from .tools import Formula, aligned, broadcast_to, compare, convert, formula, like, sizes_of, word
 
 _BINARY = {name: opcode for name, opcode in BINARY.items() if name not in ("Max", "Min", "Pow")}
 _UNARY = {name: opcode for name, opcode in UNARY.items() if name != "Round"}
@@ -225,7 +225,7 @@ def clip(op: Builder, node: Node) -> Value:
     low, high = clip_bounds(op, node)
     if low is not None and high is not None and low.rank == high.rank == 0:
         return op.clamp(low, x, high)
-    shape = x.tensor.static_shape or ()
+    shape = sizes_of(node, x)
     x = x if low is None else op.maximum(x, broadcast_to(op, node, low, shape))
     return x if high is None else op.minimum(x, broadcast_to(op, node, high, shape))
 

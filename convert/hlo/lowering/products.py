@@ -8,9 +8,10 @@ from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.sizes import dims_of
 from ....passes.types import DType, TensorType
 from ..dimension_numbers import DotNumbers
-from .tools import broadcast_to, convert, sizes_of, transpose, wide
+from .tools import broadcast_to, convert, joint_sizes, sizes_of, transpose, wide
 
 
 def dot(
@@ -23,7 +24,7 @@ def dot(
 ) -> Value:
     """`dot` over these dimensions of both; the result has the batch, then what is left of `a`, then of `b`."""
     numbers = DotNumbers(tuple(batch[0]), tuple(batch[1]), tuple(inner[0]), tuple(inner[1]))
-    left, right = a.tensor.static_shape or (), b.tensor.static_shape or ()
+    left, right = dims_of(a.tensor.shape) or (), dims_of(b.tensor.shape) or ()
     rows = [left[axis] for axis in (*numbers.lhs_batch, *numbers.rows(len(left)))]
     shape = (*rows, *(right[axis] for axis in numbers.columns(len(right))))
     return op.call("dot", a, b, **numbers.attributes, _types=[TensorType(dtype or a.tensor.dtype, shape)])
@@ -40,18 +41,10 @@ def matrix_product(op: Builder, node: Node, a: Value, b: Value, dtype: DType | N
     if m <= 2:  # what is left of `a` comes first
         made = dot(op, a, b, inner, dtype=dtype)
         return transpose(op, made, [*range(1, n - 1), 0, n - 1]) if m == 2 else made
-    wanted = _joint_batch(node, sizes_of(node, a)[:-2], sizes_of(node, b)[:-2])
+    wanted = joint_sizes(node, [sizes_of(node, a)[:-2], sizes_of(node, b)[:-2]])
     a, b = (broadcast_to(op, node, value, [*wanted, *sizes_of(node, value)[-2:]]) for value in (a, b))
     many = list(range(len(wanted)))
     return dot(op, a, b, ([len(many) + 1], [len(many)]), (many, many), dtype)
-
-
-def _joint_batch(node: Node, a: Sequence[int], b: Sequence[int]) -> list[int]:
-    rank = max(len(a), len(b))
-    a, b = [1] * (rank - len(a)) + list(a), [1] * (rank - len(b)) + list(b)
-    if any(x != y and 1 not in (x, y) for x, y in zip(a, b, strict=True)):
-        raise InvalidModel(f"{node!r}: batches {a} and {b} don't broadcast")
-    return [y if x == 1 else x for x, y in zip(a, b, strict=True)]
 
 
 @rule("", "MatMul")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
+from ....passes.preconditions import required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
-from .tools import convert, result_sizes, scalar
+from .tools import convert, scalar, sizes_of
 
 _NOTE = "random numbers have the same distribution, not the same values: {}"
 
@@ -14,7 +15,7 @@ _NOTE = "random numbers have the same distribution, not the same values: {}"
 def _drawn(op: Builder, node: Node, kind: str, first: float, second: float, dtype: DType) -> Value:
     """Numbers of a distribution of two parameters; narrow ones are drawn as float32."""
     op.rewriter.notes.append(_NOTE.format(node.name or node.op_type))
-    shape = result_sizes(node)
+    shape = sizes_of(node, required(node, 0))
     wide = dtype if dtype is DType.FLOAT64 else DType.FLOAT32
     bounds = [scalar(op, number, wide) for number in (first, second)]
     return convert(op, op.call("rng", *bounds, distribution=kind, _types=[TensorType(wide, shape)]), dtype)

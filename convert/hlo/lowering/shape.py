@@ -14,8 +14,10 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.sizes import is_below, largest
 from ....passes.types import DType
 from ..text.tree import SliceDim
+from .open_sizes import items_of
 from .tools import (
     Results,
     applied,
@@ -27,6 +29,7 @@ from .tools import (
     constant,
     ints_of,
     iota,
+    joint_sizes,
     like,
     negative_counted,
     pad,
@@ -48,7 +51,7 @@ from .tools import (
 def shape(op: Builder, node: Node) -> Value:
     have = sizes_of(node, required(node, 0))
     part = slice(node.attributes.get("start", 0), node.attributes.get("end"))
-    return constant(op, np.asarray(have[part], np.int64), DType.INT64)
+    return constant(op, have[part], DType.INT64)
 
 
 @rule("", "Reshape")
@@ -64,7 +67,8 @@ def reshaped(op: Builder, node: Node) -> Value:
     rest = math.prod(size for size in wanted if size != -1)
     if -1 in wanted:
         wanted = [math.prod(have) // max(rest, 1) if size == -1 else size for size in wanted]
-    if math.prod(wanted) != math.prod(have):
+    before, after = math.prod(have), math.prod(wanted)
+    if before != after and not isinstance(before, str) and not isinstance(after, str):
         raise InvalidModel(f"{node!r}: {list(have)} doesn't have as many elements as {wanted}")
     return reshape(op, x, wanted)
 
@@ -76,9 +80,11 @@ def resized(op: Builder, node: Node) -> Value:
     have = sizes_of(node, x)
     axes = ints_of(node, 1, "axes")
     if node.op_type == "Squeeze":
+        if axes is None and any(isinstance(size, str) for size in have):
+            raise Unsupported(node, f"which of the sizes {list(have)} are 1 is known only when the model runs")
         gone = [at for at, size in enumerate(have) if size == 1] if axes is None else axes
         gone = [axis_of(node, axis, len(have)) for axis in gone]
-        if any(have[axis] != 1 for axis in gone):
+        if any(have[axis] != 1 and not isinstance(have[axis], str) for axis in gone):
             raise InvalidModel(f"{node!r}: {list(have)} isn't of size 1 along {gone}")
         return reshape(op, x, [size for at, size in enumerate(have) if at not in gone])
     assert axes is not None
@@ -100,11 +106,7 @@ def expand(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     wanted = ints_of(node, 1, "sizes")
     assert wanted is not None
-    try:
-        joined = np.broadcast_shapes(sizes_of(node, x), tuple(wanted))
-    except ValueError:
-        raise InvalidModel(f"{node!r}: {x.name!r} doesn't broadcast to {wanted}") from None
-    return broadcast_to(op, node, x, joined)
+    return broadcast_to(op, node, x, joint_sizes(node, [sizes_of(node, x), wanted]))
 
 
 @rule("", "Concat")
@@ -120,7 +122,7 @@ def slice_(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     have = sizes_of(node, x)
     axes = ints_of(node, 3, "axes")
-    if any(required(node, index).array() is None for index in (1, 2)):
+    if any(value.data is None and items_of(value) is None for value in (required(node, 1), required(node, 2))):
         return _moving_slice(op, node, x, axes)
     starts, ends = ints_of(node, 1, "starts"), ints_of(node, 2, "ends")
     steps = ints_of(node, 4, "steps")
@@ -131,6 +133,10 @@ def slice_(op: Builder, node: Node) -> Value:
     for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts), strict=True):
         if step == 0:
             raise InvalidModel(f"{node!r}: a step of 0")
+        if any(isinstance(number, str) for number in (start, end, have[axis])):
+            dims[axis] = _open_slice(start, end, step, have[axis])
+            back += [axis] if step < 0 else []
+            continue
         indices = range(*slice(start, end, step).indices(have[axis]))
         if step < 0:
             indices = indices[::-1]
@@ -140,6 +146,33 @@ def slice_(op: Builder, node: Node) -> Value:
         dims[axis] = SliceDim(first, indices[-1] + 1 if indices else 0, step)
     x = slice_dims(op, node, x, dims)
     return op.reverse(x, dimensions=tuple(sorted(back))) if back else x
+
+
+_NO_END = 2**31 - 1
+"""Ends from here on, on both sides, are beyond every axis."""
+
+
+def _open_slice(start: int, end: int, step: int, size: int) -> SliceDim:
+    """What `[start:end:step]` takes of an axis where one of these is open, forwards."""
+    first, last = (_position(at, size, step < 0) for at in (start, end))
+    if step > 0:
+        return SliceDim(first, largest(first, last), step)
+    count = largest(0, (first - last - step - 1) // -step)
+    low = first + (count - 1) * step
+    return SliceDim(low, low + (count - 1) * -step + 1, -step) if step != -1 else SliceDim(low, low + count, 1)
+
+
+def _position(at: int, size: int, backwards: bool) -> int:
+    """Where an axis is entered or left: within it, or one before it. Of two sizes the smaller one is their sum without
+    the larger one, so that what is taken away from it is certain not to be negative."""
+    lowest, highest = (-1, size - 1) if backwards else (0, size)
+    if not isinstance(at, str) and at >= _NO_END:
+        return highest
+    if not isinstance(at, str) and at <= -_NO_END:
+        return lowest
+    at = at + size if at < 0 else at
+    at = largest(lowest, at)
+    return at + highest - largest(at, highest)
 
 
 def _moving_slice(op: Builder, node: Node, x: Value, axes: list[int] | None) -> Value:
@@ -171,6 +204,9 @@ def padded(op: Builder, node: Node) -> Value:
         value = scalar(op, 0, dtype_of(node, x)) if filling is None else reshape(op, filling, ())
         return pad(op, x, value, [ends.get(axis, (0, 0)) for axis in range(rank)])
     for axis, (low, high) in ends.items():
+        if any(isinstance(size, str) for size in (low, high, have[axis])):
+            x = _open_ends(op, node, x, axis, low, high)
+            continue
         indices = np.arange(max(-low, 0), have[axis] - max(-high, 0))
         if not indices.size and max(low, high) > 0:
             raise Unsupported(node, f"it pads an empty axis {axis}")
@@ -182,16 +218,36 @@ def padded(op: Builder, node: Node) -> Value:
     return x
 
 
+def _open_ends(op: Builder, node: Node, x: Value, axis: int, low: int, high: int) -> Value:
+    """The first and the last element repeated at an axis whose size is open; other modes need more than these."""
+    mode, have = word(node, "mode", "constant"), sizes_of(node, x)
+    if (low, high) == (0, 0):
+        return x
+    if mode != "edge" or is_below(low, 0) is not False or is_below(high, 0) is not False:
+        raise Unsupported(node, f"with mode={mode!r} it pads axis {axis}, whose size {have[axis]} is open")
+    parts: list[Value] = []
+    for at, count in ((0, low), (have[axis] - 1, high)):
+        one = slice_axis(op, node, x, axis, at, at + 1)
+        parts.append(broadcast_to(op, node, one, [*have[:axis], count, *have[axis + 1 :]]))
+    return concatenate(op, [parts[0], x, parts[1]], axis)
+
+
 # made of nothing ----------------------------------------------------------------------------------
 
 
 @rule("", "Range")
 def range_(op: Builder, node: Node) -> Value:
-    """Of constants, longer than what is folded."""
-    if any(value is not None and value.data is None for value in node.inputs):
+    """Of constants, longer than what is folded, and of sizes."""
+    parts = [required(node, index) for index in range(3)]
+    known = [items_of(value) for value in parts]
+    if any(value.data is None for value in parts) and None not in known:
+        first, last, by = (items[0] for items in known if items is not None)
+        count = largest(0, (last - first + by - 1) // by if by > 0 else (first - last - by - 1) // -by)
+        index = iota(op, (count,), 0, dtype_of(node, parts[0]))
+        return op.add(op.multiply(index, like(op, node, by, index)), like(op, node, first, index))
+    start, limit, step = (value.data for value in parts)
+    if start is None or limit is None or step is None:
         raise Unsupported(node, "its length is known only when the model runs")
-    start, limit, step = (required(node, index).data for index in range(3))
-    assert start is not None and limit is not None and step is not None
     first, last, by = (data.numpy().reshape(()).item() for data in (start, limit, step))
     count = max(math.ceil((last - first) / by), 0)
     index = iota(op, (count,), 0, start.dtype)
@@ -210,11 +266,12 @@ def gather(op: Builder, node: Node) -> Value:
     have = sizes_of(node, x)
     axis = axis_of(node, node.attributes.get("axis", 0), len(have))
     known = indices.array()
-    if known is not None and known.size and known.ndim <= 1:
-        positions = [index + have[axis] if index < 0 else index for index in known.reshape(-1).tolist()]
-        if all(0 <= index < have[axis] for index in positions):
+    items = items_of(indices) if known is None else known.reshape(-1).tolist()
+    if items and rank_of(node, indices) <= 1:
+        positions = [index + have[axis] if is_below(index, 0) else index for index in items]
+        if all(is_below(-1, index) and is_below(index, have[axis]) for index in positions):
             picked = pick(op, node, x, axis, positions)
-            return picked if known.ndim else reshape(op, picked, have[:axis] + have[axis + 1 :])
+            return picked if indices.rank else reshape(op, picked, have[:axis] + have[axis + 1 :])
     return take(op, node, x, axis, negative_counted(op, node, indices, have[axis]))
 
 
@@ -255,7 +312,7 @@ def _from_front(op: Builder, node: Node, indices: Value, sizes: tuple[int, ...])
     known = indices.array()
     if known is not None and (known >= 0).all():
         return indices
-    whole = broadcast(op, op.const(list(sizes), dtype), shape, (len(shape) - 1,))
+    whole = broadcast(op, constant(op, sizes, dtype), shape, (len(shape) - 1,))
     return op.select(compare(op, indices, like(op, node, 0, indices), "LT"), op.add(indices, whole), indices)
 
 

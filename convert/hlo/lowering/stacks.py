@@ -42,13 +42,17 @@ def stack(
     Raises:
         Unsupported: the buffer would be larger than memories are, or than a size that is told can be.
     """
-    part, axis = _part(body, node, slot, value)
+    part, axis = part_of(body, node, slot, value)
     sizes = sizes_of(node, part)
     size = sizes[axis]
     whole = (*sizes[:axis], size * trips, *sizes[axis + 1 :])
     buffer = TensorType(dtype_of(node, part), whole)
     room = math.prod(whole) * dtype_of(node, part).bits // 8
-    if (not certain and size * trips >= _MOST_TOLD) or room > _MOST_ROOM:
+    if not certain and any(isinstance(dim, str) for dim in whole):
+        raise Unsupported(
+            node, f"how much of {text(buffer)} it stacks in {value.name!r} is known only when the model runs"
+        )
+    if not isinstance(room, str) and ((not certain and size * trips >= _MOST_TOLD) or room > _MOST_ROOM):
         what = "its" if certain else "the only bound,"
         raise Unsupported(
             node, f"{what} {trips} passes, makes a buffer {text(buffer)} of what it stacks in {value.name!r}"
@@ -63,7 +67,7 @@ def stack(
     return Stack(slot, axis, trips, fill(op, scalar(op, 0, dtype_of(node, part)), whole), part, starts)
 
 
-def _part(op: Builder, node: Node, slot: Stacked, value: Value) -> tuple[Value, int]:
+def part_of(op: Builder, node: Node, slot: Stacked, value: Value) -> tuple[Value, int]:
     """An element as the part of a stack that it becomes, and the stack's axis."""
     sizes = sizes_of(node, value)
     if slot.part is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from ....passes.decompose import recurrent
 from ....passes.errors import Unsupported
@@ -13,11 +15,12 @@ from ....passes.refusals import raise_collected, refuse
 from ....passes.rewrite import Builder, Rewriter, Rules, combine
 from ....passes.structure.preparation import prepared
 from ....passes.structure.simplify import RemoveDead
-from ....passes.types import DType, TensorType
+from ....passes.types import DType, TensorType, Type
 from ...folding import folded
 from ..build import HLO
 from ..dialect import NAMES
 from ..infer import same_type
+from ..infer_open import AT_LEAST_ONE
 from ..infer_tools import text
 from . import (
     casts,
@@ -30,6 +33,7 @@ from . import (
     shape,
     signal,
 )
+from .open_sizes import note, symbols_named
 
 _RULES = combine(
     casts.RULES,
@@ -46,10 +50,13 @@ _RULES = combine(
 
 @dataclass(slots=True)
 class Context:
-    """Knowledge of one conversion (`rewriter.context`): the scalar constants of each graph; results that are named."""
+    """Knowledge of one conversion (`rewriter.context`): the scalar constants of each graph, and the
+    open sizes in it; results that are named."""
 
     scalars: dict[tuple[Graph, DType, bytes], Value] = field(default_factory=dict)
     results: set[Value] = field(default_factory=set)
+    sizes: dict[tuple[Graph, str, DType], Value] = field(default_factory=dict)
+    is_open: bool = False  # whether inputs have open sizes
 
 
 class Lowering(Builder):
@@ -57,11 +64,30 @@ class Lowering(Builder):
 
     def apply(self, node: Node) -> Sequence[Value]:
         _check_types(node)
-        made = super().apply(node)
+        try:
+            made = super().apply(node)
+        except Unsupported as error:
+            if error.node == "size":  # whoever computes with sizes doesn't know for whom
+                raise Unsupported(node, error.reason) from None
+            raise
         for old, new in zip(node.outputs, made, strict=True):
             known = old.tensor.static_shape is not None and old.tensor.dtype is not None
-            if old.name and known and new.name and not same_type(old.type, new.type):
+            differs = _opens(old, new) or (known and not same_type(old.type, new.type))
+            if old.name and new.name and differs:
                 raise Unsupported(node, f"{old.name!r} would be {text(new.type)}, not {text(old.type)}")
+        return made
+
+    def insert(
+        self,
+        node: Node,
+        inputs: Sequence[Value | None],
+        attributes: dict[str, Any],
+        outputs: int,
+        types: Sequence[Type | None] | None = None,
+    ) -> Any:
+        made = super().insert(node, inputs, attributes, outputs, types)
+        if self.rewriter.context.is_open and outputs == 1:
+            note(made)
         return made
 
     def _carry(self, old: Value, new: Value) -> None:
@@ -80,6 +106,12 @@ class Lowering(Builder):
         self.rewriter.claimed.discard(value)
         results.add(value)
         return super().named(value, name)
+
+
+def _opens(old: Value, new: Value) -> bool:
+    """Whether a size that the hub knows is an open one in HLO: for some inputs they aren't one."""
+    pairs = zip(old.tensor.shape or (), new.tensor.shape or (), strict=False)
+    return any(isinstance(one, int) and isinstance(other, str) for one, other in pairs)
 
 
 def _check_types(node: Node) -> None:
@@ -105,7 +137,7 @@ def _without_rule(op: Builder, node: Node) -> list[Value]:
     return decomposed(op, node, "HLO") if made is None else made
 
 
-def _check_interface(graph: Graph) -> None:
+def _check_interface(graph: Graph, open_sizes: bool) -> None:
     for word, values in (("takes", graph.inputs), ("gives", graph.outputs)):
         for value in values:
             if value.type is not None and not isinstance(value.type, TensorType):
@@ -113,14 +145,18 @@ def _check_interface(graph: Graph) -> None:
             if value.tensor.dtype is not None and value.tensor.dtype not in NAMES:
                 refuse(Unsupported(f"{value.name!r}", f"HLO has no element type {value.tensor.dtype.value}"))
     for value in graph.inputs:
-        if value.data is None and value.tensor.static_shape is None:
+        if value.data is None and (value.tensor.shape is None if open_sizes else value.tensor.static_shape is None):
             refuse(Unsupported(f"{value.name!r}", f"the input is {value.type}; HLO needs its sizes (--shape)"))
     raise_collected()
 
 
-def lower_graph(graph: Graph, *, given: bool = False, rules: Rules = RULES) -> Graph:
+def lower_graph(
+    graph: Graph, *, given: bool = False, rules: Rules = RULES, open_sizes: bool = False
+) -> Graph:
     """A graph of dialect "hlo" that computes what a hub graph computes; the old one stays as it was, unless it is given
     away. `rules` are tried instead of those for files.
+
+    With `open_sizes` sizes of the inputs may be open: the types have functions of them, which StableHLO can say.
 
     An input that has a value is a constant afterwards: HLO has no defaults. `meta["notes"]` says so, and whatever
     else the report should say.
@@ -128,12 +164,17 @@ def lower_graph(graph: Graph, *, given: bool = False, rules: Rules = RULES) -> G
     Raises:
         Unsupported: HLO can't express a node or a type, or a size is known only when the model runs.
     """
-    source, resolved = prepared(graph if given else graph.copy(), "HLO", _check_interface, recurrent.RULES)
-    rewriter = Rewriter(HLO, rules, fallback=_without_rule, context=Context())
+    graph = graph if given else graph.copy()
+    is_open = open_sizes and symbols_named(graph)
+    admit = partial(_check_interface, open_sizes=open_sizes)
+    source, resolved = prepared(graph, "HLO", admit, recurrent.RULES)
+    rewriter = Rewriter(HLO, rules, fallback=_without_rule, context=Context(is_open=is_open))
     lowered = rewriter.run(source, Lowering)
     RemoveDead()(lowered)
     notes = [*lowered.meta.get(NOTES, ()), *resolved, *rewriter.notes]
     fixed = [value.name for value in lowered.inputs if value.data is not None]
+    if is_open:
+        notes.append(AT_LEAST_ONE)
     if fixed:
         notes.append(f"inputs with a default are constants: {', '.join(fixed)}")
     lowered.inputs = [value for value in lowered.inputs if value.data is None]

@@ -11,11 +11,13 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import dtype_of, rank_of
 from ....passes.rewrite import Builder
+from ....passes.sizes import OpenSize, dims_of
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType
 from ..expression import HloExpr
 from ..limits import neutral
 from ..text.tree import PadDim, SliceDim, WindowDim
+from .open_sizes import items_of, size_scalar, size_vector
 
 Results = Value | Sequence[Value] | None
 Sizes = tuple[int, ...]
@@ -27,12 +29,12 @@ _FOLDED = 1024  # elements of a constant that is reshaped here
 
 
 def sizes_of(node: Node, value: Value) -> Sizes:
-    """The sizes of a value.
+    """The sizes of a value, ints and `OpenSize`.
 
     Raises:
-        Unsupported: one is known only when the model runs.
+        Unsupported: one isn't a function of the inputs' sizes.
     """
-    shape = value.tensor.static_shape
+    shape = dims_of(value.tensor.shape)
     if shape is None:
         raise Unsupported(node, f"the shape of {value.name!r} is known only when the model runs")
     return shape
@@ -55,7 +57,11 @@ def array_of(node: Node, index: int, what: str) -> np.ndarray[Any, Any] | None:
 
 
 def ints_of(node: Node, index: int, what: str) -> list[int] | None:
-    """The integers of an input that must be constant, None where it is left out."""
+    """The integers of an input that must be constant or sizes (`OpenSize`), None where it is left out."""
+    value = node.input(index)
+    items = None if value is None or value.data is not None else items_of(value)
+    if items is not None:
+        return items
     array = array_of(node, index, what)
     return None if array is None else [int(item) for item in array.reshape(-1)]
 
@@ -70,7 +76,9 @@ def word(node: Node, name: str, default: str) -> str:
 
 
 def scalar(op: Builder, number: Any, dtype: DType) -> Value:
-    """A scalar constant, one for each number and graph."""
+    """A scalar constant, or an open size, one for each number and graph."""
+    if isinstance(number, OpenSize):
+        return size_scalar(op, number, dtype)
     array = np.asarray(number).astype(dtype.numpy)
     key = (op.graph, dtype, array.tobytes())
     scalars: dict[tuple[Graph, DType, bytes], Value] = op.rewriter.context.scalars
@@ -99,6 +107,8 @@ def formula(op: Builder, *values: Value) -> list[Formula]:
 
 
 def constant(op: Builder, array: Any, dtype: DType) -> Value:
+    if isinstance(array, list | tuple) and any(isinstance(item, OpenSize) for item in array):
+        return size_vector(op, array, dtype)
     return op.const(np.asarray(array), dtype)
 
 
@@ -142,17 +152,36 @@ def broadcast_to(op: Builder, node: Node, value: Value, shape: Sequence[int]) ->
         return value
     skip = len(shape) - len(have)
     if skip < 0 or any(size not in (1, shape[skip + at]) for at, size in enumerate(have)):
-        raise Unsupported(node, f"{value.name!r} of shape {list(have)} doesn't broadcast to {list(shape)}")
+        raise Unsupported(node, f"{value.name!r} of shape {_listed(have)} doesn't broadcast to {_listed(shape)}")
     kept = [at for at, size in enumerate(have) if size != 1 or shape[skip + at] == 1]
     return broadcast(op, reshape(op, value, [have[at] for at in kept]), shape, [skip + at for at in kept])
 
 
 def joint(node: Node, values: Sequence[Value]) -> Sizes:
     """The shape that NumPy's broadcasting gives."""
-    try:
-        return np.broadcast_shapes(*(sizes_of(node, value) for value in values))
-    except ValueError:
-        raise Unsupported(node, "its inputs have shapes that don't broadcast") from None
+    return joint_sizes(node, [sizes_of(node, value) for value in values])
+
+
+def joint_sizes(node: Node, shapes: Sequence[Sequence[int]]) -> Sizes:
+    """The shape that NumPy's broadcasting makes of these.
+
+    Raises:
+        Unsupported: they don't broadcast, or only for some sizes.
+    """
+    rank = max(map(len, shapes), default=0)
+    found: list[int] = []
+    for sizes in zip(*([1] * (rank - len(shape)) + list(shape) for shape in shapes), strict=True):
+        several = dict.fromkeys(size for size in sizes if size != 1)
+        if len(several) > 1:
+            told = " and ".join(map(_listed, shapes))
+            only = " for all sizes" if any(isinstance(size, str) for size in several) else ""
+            raise Unsupported(node, f"its inputs have shapes that don't broadcast{only}: {told}")
+        found.append(next(iter(several), 1))
+    return tuple(found)
+
+
+def _listed(shape: Sequence[int]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
 
 
 def aligned(op: Builder, node: Node, values: Sequence[Value]) -> list[Value]:
@@ -276,9 +305,11 @@ def compare(op: Builder, a: Value, b: Value, direction: str) -> Value:
 def negative_counted(op: Builder, node: Node, indices: Value, size: int) -> Value:
     """Indices counted from the front: those below 0 are counted from the end of an axis of this size."""
     data = indices.data
-    if data is not None:
+    if data is not None and (data.numpy() >= 0).all():
+        return indices
+    if data is not None and not isinstance(size, OpenSize):
         array = data.numpy()
-        return indices if (array >= 0).all() else op.const(np.where(array < 0, array + size, array), data.dtype)
+        return op.const(np.where(array < 0, array + size, array), data.dtype)
     if not dtype_of(node, indices).is_signed:
         return indices
     below = compare(op, indices, like(op, node, 0, indices), "LT")

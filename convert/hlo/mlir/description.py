@@ -18,23 +18,11 @@ from ..dialect import DOMAIN
 from . import integers
 from .integers import Known
 from .special import Operation
+from .spelling import DTYPES
 
-_DTYPES: Mapping[str, DType] = {
-    "i1": DType.BOOL,
-    **{f"i{bits}": DType(f"int{bits}") for bits in (2, 4, 8, 16, 32, 64)},
-    **{f"ui{bits}": DType(f"uint{bits}") for bits in (2, 4, 8, 16, 32, 64)},
-    "index": DType.INT64,
-    "bf16": DType.BFLOAT16,
-    **{f"f{bits}": DType(f"float{bits}") for bits in (16, 32, 64)},
-    "f4E2M1FN": DType.FLOAT4E2M1,
-    "f8E8M0FNU": DType.FLOAT8E8M0,
-    **{
-        f"f8{form}": DType(f"float8{form.lower()}")
-        for form in ("E3M4", "E4M3", "E4M3FN", "E4M3FNUZ", "E4M3B11FNUZ", "E5M2", "E5M2FNUZ")
-    },
-    "complex<f32>": DType.COMPLEX64,
-    "complex<f64>": DType.COMPLEX128,
-}
+DEVICES: Mapping[str, str] = {"mhlo.num_replicas": "replica_count", "mhlo.num_partitions": "num_partitions"}
+"""What a module's attributes say of devices -> what HLO's header calls it."""
+
 _DYNAMIC = frozenset(
     f"stablehlo.{name}"
     for name in (
@@ -49,7 +37,7 @@ def type_of(described: Any) -> TensorType | None:
     if described is None:
         return None
     element, sizes = described
-    dtype = _DTYPES.get(element)
+    dtype = DTYPES.get(element)
     if dtype is None:
         raise Unsupported("module", f"values of the element type {element}")
     return TensorType(dtype, tuple(Interval(0, dim[1]) if isinstance(dim, list) else dim for dim in sizes))

@@ -6,12 +6,15 @@ them, and `concatenate` puts them together as the operands of dynamic operations
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ....passes.sizes import Size, at_least, computed, is_at_most, is_less
+from ....passes.tensor import TensorData
+from ....passes.types import DType, TensorType
 
 Known = np.ndarray[Any, Any]
 """The elements of a small tensor of integers or bools, each an int, a Polynomial, or None where it isn't known."""
@@ -134,6 +137,44 @@ def is_floored(function: str, compute: Callable[[int, int], int | None]) -> bool
     """Whether a function divides as Python does, by numbers above 0: it consists of signs, rests and choices, so that
     small numbers of both signs show it."""
     return all(compute(x, y) == computed(function, x, y) for x, y in _SAMPLES)
+
+
+def follow_result(
+    name: str, attributes: Mapping[str, Any], operands: Sequence[tuple[Known | None, TensorType]], type: TensorType
+) -> Known | None:
+    """What is known of a result of this type, small and of integers or bools, by what is of the operands and their
+    types; None where nothing is."""
+    shape, dtype = _small(type), type.dtype
+    if shape is None or dtype is None or not (dtype.is_integer or dtype is DType.BOOL):
+        return None
+    given: list[Known] = []
+    for found, of in operands:
+        size = _small(of)
+        if size is None:
+            return None
+        given.append(unknown(size) if found is None else found)
+    found = follow(name, attributes, given, shape)
+    if found is None or all(item is None for item in found.reshape(-1)):
+        return None
+    low, high = dtype.integer_limits
+    for index in np.ndindex(found.shape):
+        if isinstance(found[index], int) and not low <= found[index] <= high:
+            found[index] = None
+    return found
+
+
+def _small(type: TensorType) -> tuple[int, ...] | None:
+    """The shape of a tensor that is followed; None where it is too large."""
+    shape = type.static_shape
+    return shape if shape is not None and math.prod(shape) <= MOST else None
+
+
+def of_constant(data: TensorData) -> Known | None:
+    """The elements of a constant that is followed; None where it is none."""
+    if data.dtype.is_float or data.dtype.is_complex or data.size > MOST or data.dtype is DType.STRING:
+        return None
+    items = data.numpy().reshape(-1)
+    return known([bool(item) if data.dtype is DType.BOOL else int(item) for item in items], data.shape)
 
 
 def follow(name: str, attributes: Mapping[str, Any], operands: Sequence[Known], shape: Sequence[int]) -> Known | None:

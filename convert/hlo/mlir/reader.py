@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,19 +27,18 @@ from ....passes.types import Dim, DType, TensorType, Type
 from ....runtime.oracles.hlo_names import unescape
 from ....runtime.oracles.mlir_module import main_of, names_of
 from ..dialect import DOMAIN, META, Form
+from ..infer_open import AT_LEAST_ONE, shapes
 from ..text.tree import Raw
 from . import integers, operations
 from .control_flow import branches, while_loop
-from .description import computed_scalar, data_of, has_open_sizes, ordered_effects, type_of
+from .description import DEVICES, computed_scalar, data_of, has_open_sizes, ordered_effects, type_of
 from .integers import Known
 from .scope import Scope, present
-from .shapes import shapes
 from .special import SPECIAL, Operation
 
 _MOST_NODES = 2_000_000
 _DEEPEST = 100
 _ASSERTED = "shape_assertion"
-_AT_LEAST_ONE = "its open sizes are taken to be at least 1"
 _GLOBAL = "jax.global_constant"
 
 
@@ -96,7 +95,7 @@ class Reader:
             graph.settle_input(value, data)
         graph.functions = self.functions
         if self.dynamic and named:
-            self.notes[_AT_LEAST_ONE] = None
+            self.notes[AT_LEAST_ONE] = None
         form = Form("main", outputs=tuple(outputs))
         form.attributes = self._header()
         form.settled = frozenset(value.name for value, _ in settled)
@@ -118,9 +117,8 @@ class Reader:
 
     def _header(self) -> dict[str, Raw]:
         """What HLO's header says of devices."""
-        names = {"mhlo.num_replicas": "replica_count", "mhlo.num_partitions": "num_partitions"}
         attributes = self.description["attributes"]
-        return {hlo: Raw(str(attributes[name])) for name, hlo in names.items() if attributes.get(name, 1) != 1}
+        return {hlo: Raw(str(attributes[name])) for name, hlo in DEVICES.items() if attributes.get(name, 1) != 1}
 
     def _named_sizes(self, main: Mapping[str, Any]) -> dict[tuple[int, int], str]:
         """The symbols of jax.export: (input, axis) -> name, as the functions that main calls call them."""
@@ -221,6 +219,7 @@ class Reader:
         if one.name == "stablehlo.custom_call" and one.attributes.get("call_target_name") == _ASSERTED:
             self._assertion(scope, one)
             return
+        one = _recognized(one)
         if one.name in ("func.call", "stablehlo.composite"):
             results = self._call(scope, one)
         elif one.name in ("stablehlo.while", "stablehlo.case", "stablehlo.if"):
@@ -246,12 +245,9 @@ class Reader:
         if splat and found.static_shape:
             value = self.node(scope, "broadcast", [value], [found], {"dimensions": ()}).output
         scope.values[number] = value
-        if self.dynamic and not (found.dtype.is_float or found.dtype.is_complex):
-            count = int(np.prod(found.static_shape, dtype=np.int64))
-            if count <= integers.MOST:
-                items = np.broadcast_to(data.numpy(), found.static_shape)
-                plain = [bool(item) if found.dtype is DType.BOOL else int(item) for item in items.reshape(-1)]
-                self.known[value] = integers.known(plain, found.static_shape)
+        known = integers.of_constant(data) if self.dynamic else None
+        if known is not None:
+            self.known[value] = np.broadcast_to(known, found.static_shape)
 
     def _dimension_size(self, scope: Scope, one: Operation) -> bool:
         """get_dimension_size of a dimension whose size follows from the inputs'."""
@@ -313,12 +309,11 @@ class Reader:
         opcode = operations.PLAIN.get(name)
         if opcode is not None:
             return self.made(scope, one, opcode, operands, types, {})
-        found = operations.OPERATIONS.get(name)
-        if found is None:
+        form = operations.OPERATIONS.get(name) or operations.OLD.get(name)
+        if form is None:
             raise Unsupported(one.name, "this operation isn't known")
-        opcode, read = found
         tensors = [value.tensor if value is not None else TensorType() for value in operands]
-        return self.made(scope, one, opcode, operands, types, read(one.attributes, tensors))
+        return self.made(scope, one, form.opcode, operands, types, form.read(one.attributes, tensors))
 
     def made(
         self,
@@ -364,26 +359,13 @@ class Reader:
         """Note what is known of the integers that an operation gives."""
         if not self.dynamic or len(results) != 1 or results[0] is None or results[0] in self.known:
             return
-        value = results[0]
-        shape, dtype = value.tensor.static_shape, value.tensor.dtype
-        if shape is None or dtype is None or not (dtype.is_integer or dtype is DType.BOOL):
-            return
-        if int(np.prod(shape, dtype=np.int64)) > integers.MOST:
-            return
-        given: list[Known] = []
-        for operand in operands:
-            size = None if operand is None else operand.tensor.static_shape
-            if operand is None or size is None or int(np.prod(size, dtype=np.int64)) > integers.MOST:
-                return
-            given.append(self.known[operand] if operand in self.known else integers.unknown(size))
-        found = integers.follow(one.name.removeprefix("stablehlo."), one.attributes, given, shape)
-        if found is None or all(item is None for item in found.reshape(-1)):
-            return
-        low, high = dtype.integer_limits
-        for index in np.ndindex(found.shape):
-            if isinstance(found[index], int) and not low <= found[index] <= high:
-                found[index] = None
-        self.known[value] = found
+        given = [
+            (None, TensorType()) if operand is None else (self.known.get(operand), operand.tensor)
+            for operand in operands
+        ]
+        found = integers.follow_result(one.name.removeprefix("stablehlo."), one.attributes, given, results[0].tensor)
+        if found is not None:
+            self.known[results[0]] = found
 
     # calls and control flow --------------------------------------------------------------------------
 
@@ -446,6 +428,15 @@ class Reader:
                 return [self.value(inner, number) for number in operation[1]]
             self._operation(inner, Operation(*operation))
         raise InvalidModel("a function without a return")
+
+
+def _recognized(one: Operation) -> Operation:
+    """A composite that stands for an operation of CHLO, which is known, as that."""
+    name = str(one.attributes.get("name", ""))
+    plain = name in operations.PLAIN or (name in operations.OPERATIONS and name not in operations.REGIONS)
+    if one.name != "stablehlo.composite" or not name.startswith("chlo.") or not (plain or name in SPECIAL):
+        return one
+    return replace(one, name=name, attributes=one.attributes.get("composite_attributes") or {})
 
 
 def _new_symbol(name: str, taken: Collection[str]) -> str:

@@ -17,9 +17,10 @@ from ....passes.graph import Value
 from ....passes.sizes import Size, at_least, computed, dims_of, open_size, size_of
 from ....passes.types import Dim, DType, Shape, TensorType
 from ..dialect import DOMAIN, META, Origin
-from ..text.tree import Raw, WindowDim
+from ..infer_open import padded
+from ..text.tree import WindowDim
 from . import operations
-from .shapes import padded
+from .calls import read_call
 
 if TYPE_CHECKING:
     from .reader import Reader
@@ -283,16 +284,11 @@ def _custom_call(
             type = _stated(types, place)
             stated[place] = TensorType(type.dtype, tuple(_dims(reader, one, _one(operands, index), type.shape or ())))
         operands = [value for index, value in enumerate(operands) if index not in shaped]
-    node = reader.node(scope, "custom-call", operands, stated, {"custom_call_target": target}, one.location)
-    config = one.attributes.get("mhlo.backend_config", one.attributes.get("backend_config"))
-    if isinstance(config, dict):
-        text = ", ".join(f"{name} = {_config(value)}" for name, value in config.items())
-        node.meta = {**(node.meta or {}), META: Origin(node.name, {"backend_config": Raw(f"{{{text}}}")})}
+    attributes, origin = read_call(one.attributes, operands, stated)
+    node = reader.node(scope, "custom-call", operands, stated, attributes, one.location)
+    if origin != Origin():
+        node.meta = {**(node.meta or {}), META: replace(origin, name=node.name)}
     return node.outputs
-
-
-def _config(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value} : i64" if isinstance(value, int) else str(value)
 
 
 def _dynamic_reduce_window(

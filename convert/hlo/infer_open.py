@@ -1,16 +1,29 @@
-"""The sizes of results by those of operands, where a StableHLO module leaves them open."""
+"""The types of results where sizes are open: by HLO's inference, and where that computes with numbers, by rows here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ....passes.errors import Unsupported
-from ....passes.graph import Node, Value
-from ....passes.sizes import Size, computed, dims_of, is_at_most, open_size, size_of
-from ....passes.types import Dim, Shape, TensorType
-from ..dimension_numbers import GatherNumbers
-from ..infer import infer_node
-from ..text.tree import WindowDim
+from ...passes.errors import Unsupported
+from ...passes.graph import Node, Value
+from ...passes.sizes import Size, computed, dims_of, is_at_most, open_size, size_of
+from ...passes.types import Dim, Shape, TensorType, Type
+from .dimension_numbers import GatherNumbers
+from .infer import infer_node, same_type
+from .text.tree import WindowDim
+
+AT_LEAST_ONE = "its open sizes are taken to be at least 1"
+"""What a report says of a model with open sizes."""
+
+
+def is_certainly(a: Type | None, b: Type | None) -> bool:
+    """Whether two types are one whatever the inputs' sizes: open sizes are the same function of them."""
+    if not same_type(a, b):
+        return False
+    shapes = [one.shape or () for one in (a, b) if isinstance(one, TensorType)]
+    return len(shapes) < 2 or all(
+        one == other for one, other in zip(*shapes, strict=True) if isinstance(one, str) or isinstance(other, str)
+    )
 
 
 def _operand(node: Node, index: int = 0) -> Shape:
@@ -57,7 +70,11 @@ def _windowed(dim: Dim, window: WindowDim) -> Dim:
 
 def _reduce_window(node: Node) -> list[Shape]:
     shape = tuple(_windowed(*one) for one in zip(_operand(node), node.attributes["window"], strict=True))
-    return [shape] * len(node.outputs)
+    return [shape] * (len(node.inputs) // 2)
+
+
+def _sliced(node: Node) -> list[Shape]:
+    return [tuple((part.limit - part.start + part.stride - 1) // part.stride for part in node.attributes["slice"])]
 
 
 def _convolved(node: Node) -> list[Shape]:
@@ -75,7 +92,7 @@ def _gathered(node: Node) -> list[Shape]:
     sizes, indices = node.attributes["slice_sizes"], _operand(node, 1)
     numbers = GatherNumbers.of(node, len(sizes))
     batch = [dim for axis, dim in enumerate(indices) if axis != numbers.vector]
-    labels = numbers.result_labels(node.output.rank or 0)
+    labels = numbers.result_labels(len(batch) + len(numbers.windows))
     return [tuple(sizes[at] if kind == "window" else batch[at] for kind, at in labels)]
 
 
@@ -102,8 +119,35 @@ _SHAPES: Mapping[str, Callable[[Node], list[Shape]]] = {
     "gather": _gathered,
     "pad": lambda node: [padded(node)],
     "reduce-window": _reduce_window,
+    "slice": _sliced,
     "topk": _top_k,
 }
+
+
+def open_types(node: Node) -> list[Type | None]:
+    """The types of a node's results, of which those that are stated tell the element type where it isn't an operand's.
+
+    Raises:
+        InvalidModel: as `infer_node`.
+        Unsupported: a size may be negative.
+    """
+    found = _SHAPES.get(node.op_type)
+    if found is None or not _is_open(node):
+        return infer_node(node)
+    types: list[Type | None] = []
+    for index, shape in enumerate(found(node)):
+        stated = node.outputs[index].tensor.dtype if index < len(node.outputs) else None
+        operand = node.inputs[index] if index < len(node.inputs) else None
+        types.append(TensorType(stated or (None if operand is None else operand.tensor.dtype), shape))
+    return types
+
+
+def _is_open(node: Node) -> bool:
+    """Whether a size of an operand is open, or one that an attribute has."""
+    dims = [dim for value in node.inputs if value is not None for dim in value.tensor.shape or ()]
+    for part in node.attributes.get("padding", ()):
+        dims += [part.low, part.high]
+    return any(isinstance(dim, str) for dim in dims)
 
 
 def shapes(node: Node) -> list[Shape | None]:
