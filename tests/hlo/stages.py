@@ -118,10 +118,10 @@ def compared(case: Case, found: Sequence[Any], coarse: bool = False) -> Verdict:
 # runtimes ------------------------------------------------------------------------------------------
 
 
-def by_xla(text: str, feeds: Arrays, folder: Path) -> Arrays:
+def by_xla(text: str, feeds: Arrays, folder: Path, suffix: str = ".hlo") -> Arrays:
     from backedge.runtime.oracles.xla_session import open_session
 
-    path = folder / "run.hlo"
+    path = folder / f"run{suffix}"
     path.write_text(text)
     return _session(open_session, path, feeds)[0]
 
@@ -173,6 +173,25 @@ def text_stage(case: Case, folder: Path) -> Verdict:
     for place, (one, other) in enumerate(zip(found, by_xla(case.text, case.feeds, folder), strict=True)):
         if one.dtype != other.dtype or one.shape != other.shape or one.tobytes() != other.tobytes():
             return Verdict(WRONG, f"output {place}: other bits than XLA has for jax's own text")
+    return compared(case, found)
+
+
+def stablehlo_stage(case: Case, folder: Path) -> Verdict:
+    """HLO -> StableHLO -> HLO: XLA must run both to the same bits as what jax wrote."""
+    from backedge.convert.hlo.stablehlo import from_bytes, to_bytes
+    from backedge.convert.hlo.write import to_text
+
+    data = to_bytes(from_text(case.text))
+    if b"mhlo." in data:
+        return Verdict(WRONG, "it has attributes of a dialect of XLA's own")
+    wanted = by_xla(case.text, case.feeds, folder)
+    for what, found in (
+        ("StableHLO", by_xla(data.decode(), case.feeds, folder, ".mlir")),
+        ("HLO of StableHLO", by_xla(to_text(from_bytes(data)), case.feeds, folder)),
+    ):
+        for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            if one.dtype != other.dtype or one.shape != other.shape or one.tobytes() != other.tobytes():
+                return Verdict(WRONG, f"output {place}: other bits than XLA has for jax's own text, from {what}")
     return compared(case, found)
 
 
@@ -278,6 +297,7 @@ def _described(value: onnx.ValueInfoProto) -> str:
 
 STAGES: dict[str, Callable[[Case, Path], Verdict]] = {
     "text": text_stage,
+    "stablehlo": stablehlo_stage,
     "executor": executor_stage,
     "onnx": onnx_stage,
     "back": back_stage,
@@ -289,7 +309,7 @@ STAGES: dict[str, Callable[[Case, Path], Verdict]] = {
 def asked(stage: str, case: Case) -> bool:
     """OpenVINO is asked about control flow, the form of loops where there are scans. Callbacks are addresses in the
     process that traced them, where no other XLA can go."""
-    if "callback" in case.families and stage in ("text", "back"):
+    if "callback" in case.families and stage in ("text", "stablehlo", "back"):
         return False
     return {"openvino": case.has_control_flow, "loops": bool(case.scans)}.get(stage, True)
 
