@@ -150,9 +150,7 @@ def _check_interface(graph: Graph, open_sizes: bool) -> None:
     raise_collected()
 
 
-def lower_graph(
-    graph: Graph, *, given: bool = False, rules: Rules = RULES, open_sizes: bool = False
-) -> Graph:
+def lower_graph(graph: Graph, *, given: bool = False, rules: Rules = RULES, open_sizes: bool = False) -> Graph:
     """A graph of dialect "hlo" that computes what a hub graph computes; the old one stays as it was, unless it is given
     away. `rules` are tried instead of those for files.
 
