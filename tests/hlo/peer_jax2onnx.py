@@ -139,18 +139,29 @@ def judge(name: str, converter: Converter, folder: Path) -> tuple[str, str]:
 
 def judge_open(case: Any, converter: Converter, folder: Path) -> tuple[str, str]:
     """As `judge`, of a program with open sizes, at several sizes each (`symbolic.Open`)."""
+    if reason := converter.convert(case.name, folder, case.symbols):
+        return "failed", reason
+    return judge_model(case, folder / "m.onnx")
+
+
+def judge_model(case: Any, path: Path, more: Mapping[str, Any] = MappingProxyType({})) -> tuple[str, str]:
+    """What a model computes of a case's inputs (`symbolic.Open`). `more`: inputs that the case hasn't, by name."""
     import onnx
     from backedge.runtime.oracles import run_file
 
+    from hlo.stages import parts
     from hlo.symbolic import wrong_output
 
-    if reason := converter.convert(case.name, folder, case.symbols):
-        return "failed", reason
-    inputs = [one.name for one in onnx.load(folder / "m.onnx", load_external_data=False).graph.input]
+    declared = onnx.load(path, load_external_data=False).graph.input
+    inputs = [one for one in declared if one.name not in more]
     for feeds, wanted, errors in case.runs:
         if len(inputs) != len(feeds):
             return "failed", f"the model has {len(inputs)} inputs, the program {len(feeds)}"
-        (outcome,) = run_file("onnxruntime", folder / "m.onnx", [dict(zip(inputs, feeds, strict=True))])
+        given = {one.name: more[one.name] for one in declared if one.name in more}
+        for one, feed in zip(inputs, feeds, strict=True):
+            tensor = one.type.tensor_type
+            given[one.name] = parts(feed) if len(tensor.shape.dim) > feed.ndim else feed
+        (outcome,) = run_file("onnxruntime", path, [given])
         sizes = [list(feed.shape) for feed in feeds]
         if outcome.outputs is None:
             return "failed", f"at {sizes}: {outcome.error}"

@@ -125,18 +125,18 @@ def opened(program: Any, every: bool = False) -> Open | str:
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"[:300]
             continue
-        return Open(program.name, found.mlir_module_serialized, symbols, list(_runs(program, symbols)))
+        return Open(program.name, found.mlir_module_serialized, symbols, list(runs(program, symbols)))
     return reason
 
 
-def _runs(program: Any, symbols: Symbols) -> Iterator[tuple[Arrays, Arrays, list[float]]]:
+def runs(program: Any, symbols: Symbols) -> Iterator[tuple[Arrays, Arrays, list[float]]]:
     """Inputs and results at the program's own sizes, at 1, and at larger ones that differ from symbol to symbol."""
     import jax
 
     leaves, structure = jax.tree.flatten(program.trees())
     own = {name: leaves[at].shape[axis] for (at, axis), name in symbols.items()}
     larger = {name: size + 2 + place for place, (name, size) in enumerate(own.items())}
-    for sizes in (own, dict.fromkeys(own, 1), larger):
+    for sizes in (own, dict.fromkeys(own, 1), larger) if symbols else (own,):
         shapes = [
             tuple(sizes.get(symbols.get((at, axis), ""), size) for axis, size in enumerate(leaf.shape))
             for at, leaf in enumerate(leaves)
@@ -257,23 +257,34 @@ def _onnx_runtime(path: Path, feeds: Arrays) -> Arrays:
 
 
 def _make(names: Sequence[str], folder: Path, every: bool) -> None:
-    """Programs with open sizes, each in a file of its own, made in other processes: jax can end one."""
-    for start in range(0, len(names), _AT_ONCE):
-        part = names[start : start + _AT_ONCE]
+    """Programs with open sizes, each in a file of its own."""
+    watched([sys.executable, "-m", "hlo.symbolic", "--make", str(folder), *["--all"] * every], names, folder)
+
+
+def watched(
+    command: Sequence[str], names: Sequence[str], folder: Path, seconds: float = _SECONDS, at_once: int = _AT_ONCE
+) -> None:
+    """Lets other processes write a file of each name into `folder`: jax can end one, and a program may not end.
+
+    Args:
+        command: is given the names of files that there aren't yet, and makes them one by one.
+        seconds: a process that has made none for so long is killed; the first file that misses then has a reason.
+    """
+    for start in range(0, len(names), at_once):
+        part = names[start : start + at_once]
         while part := [name for name in part if not (folder / name).exists()]:
-            command = [sys.executable, "-m", "hlo.symbolic", "--make", str(folder), *part, *["--all"] * every]
-            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen([*command, *part], stderr=subprocess.DEVNULL)
             before, made = -1, 0
-            while made > before:  # none for so long: a program that doesn't end at these sizes
+            while made > before:
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_SECONDS)
+                    process.wait(seconds)
                     break
                 before, made = made, sum((folder / name).exists() for name in part)
             process.kill()
             process.wait()
             first = next((name for name in part if not (folder / name).exists()), None)
             if first is not None:
-                (folder / first).write_bytes(pickle.dumps("jax ends the process, or the program doesn't end"))
+                (folder / first).write_bytes(pickle.dumps("the process ends, or the program doesn't"))
 
 
 def _cases(names: Sequence[str], folder: Path, jobs: int, every: bool) -> dict[str, Open | str]:
