@@ -191,6 +191,13 @@ def test_a_pool_of_less_than_a_window_is_empty(tmp_path: Path) -> None:
     check(pool, [_spec(("b", 2, "n"))], [{"b": 2, "n": 5}, {"b": 1, "n": 1}], tmp_path)
 
 
+@pytest.mark.parametrize("shape", [("b", 3, "n"), (3, "b", 4), (2, 3, "b", 4)])
+def test_sums_of_windows_of_any_number_of_channels(shape: Shape, tmp_path: Path) -> None:
+    window = (*[1] * (len(shape) - 1), 2)
+    summed = lambda x: lax.reduce_window(x, 0.0, lax.add, window, window, "SAME")  # noqa: E731
+    _check(summed, [_spec(shape)], [{"b": 2, "n": 5}, {"b": 1, "n": 2}], tmp_path)
+
+
 # what is said, and what is refused -----------------------------------------------------------------------
 
 

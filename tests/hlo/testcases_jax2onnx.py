@@ -31,7 +31,7 @@ import numpy as np
 _TESTS = str(Path(__file__).parents[1])
 _OPEN = "@open"
 _FIRST = 3  # sizes with names are 3, 4, ... , then 1, then 5, 6, ...
-_SECONDS, _AT_ONCE = 150, 300
+_SECONDS, _AT_ONCE = 400, 300
 _VERDICTS = ("right", "right*", "theirs", "WRONG", "refused", "not run", "INVALID", "CRASHED", "no answer")
 
 

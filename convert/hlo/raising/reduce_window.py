@@ -187,6 +187,8 @@ class _Image:
         rest = [axis for axis in range(len(shape)) if axis not in over]
         front = [shape[axis] for axis in rest]
         outer = front if len(front) == 2 else [1, math.prod(front)]
+        if isinstance(outer[1], OpenSize):  # a Conv of one group for each channel wants their number
+            outer = [math.prod(front), 1]
         image = x.transpose(*rest, *over).reshape(*outer, *(shape[axis] for axis in over))
         return cls(image, [*rest, *over], [window[axis] for axis in over], front)
 
