@@ -4,9 +4,10 @@
     python -m hlo.testcases_jax2onnx OUTDIR VENV/bin/python [--only PART] [--every N] [--jobs N] [--anew]
 
 (from the folder tests). jax2onnx's registry of plugins has them, each with a function and the shapes or the values of
-its inputs; where shapes have names ("B"), there is a second case of the name "...@open" with these sizes open. Three
-steps, each in processes of its own and each resumed where it was left: jax.export makes OUTDIR/cases (`symbolic.Open`),
-jax2onnx OUTDIR/theirs, the verdicts on both are in OUTDIR/verdicts and, all together, OUTDIR/testcases.jsonl.
+its inputs. Each has a second case: "...@open" where shapes have names ("B"), which are open sizes then; "...@batch" of
+all others, whose first size is open as far as jax.export takes it (`symbolic.opened`). Three steps, each in processes
+of its own and each resumed where it was left: jax.export makes OUTDIR/cases (`symbolic.Open`), jax2onnx OUTDIR/theirs,
+the verdicts on both are in OUTDIR/verdicts and, all together, OUTDIR/testcases.jsonl.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 
 _TESTS = str(Path(__file__).parents[1])
-_OPEN = "@open"
+_OPEN, _BATCH = "@open", "@batch"
 _FIRST = 3  # sizes with names are 3, 4, ... , then 1, then 5, 6, ...
 _SECONDS, _AT_ONCE = 400, 300
 _VERDICTS = ("right", "right*", "theirs", "WRONG", "refused", "not run", "INVALID", "CRASHED", "no answer")
@@ -40,8 +41,7 @@ class Testcase:
     """What jax2onnx's registry says of one.
 
     Attributes:
-        shapes: of the inputs, with names for sizes; None where values are given.
-        parameters: further arguments, by name, which jax2onnx makes inputs of the model.
+        row: "callable" with "input_shapes" or "input_values", and how jax2onnx is to be called.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Testcase:
 
     @property
     def parameters(self) -> dict[str, Any]:
+        """Further arguments, by name, which jax2onnx makes inputs of the model."""
         return dict(self.row.get("input_params") or {})
 
     @property
@@ -127,10 +128,15 @@ def testcases() -> dict[str, Testcase]:
 
 
 def _list(folder: Path) -> None:
-    """The names of all cases: of a testcase with names for sizes "..." and "...@open"."""
-    cases = testcases().items()
-    names = [name for name, one in cases] + [name + _OPEN for name, one in cases if one.opens]
+    """The names of all cases."""
+    found = testcases()
+    names = [*found, *(name + (_OPEN if one.opens else _BATCH) for name, one in found.items())]
     (folder / "names.json").write_text(json.dumps(names, indent=0))
+
+
+def _of(name: str) -> str:
+    """The testcase of a case."""
+    return name.partition("@")[0]
 
 
 def _make(folder: Path, names: Sequence[str]) -> None:
@@ -138,7 +144,7 @@ def _make(folder: Path, names: Sequence[str]) -> None:
     found = testcases()
     for name in names:
         try:
-            made = pickle.dumps(_made(found[name.removesuffix(_OPEN)], name))
+            made = pickle.dumps(_made(found[_of(name)], name))
         except Exception as error:
             made = pickle.dumps(f"{type(error).__name__}: {' '.join(str(error).split())}"[:400])
         (folder / name).write_bytes(made)
@@ -154,6 +160,8 @@ def _made(testcase: Testcase, name: str) -> Any:
         inputs, symbols = testcase.inputs()
         function, parameters = _functional(testcase.function()), testcase.parameters
         program = Program(name, "", lambda *trees: function(*trees, **parameters), inputs, testcase.x64)
+        if name.endswith(_BATCH):
+            return symbolic.opened(program)
         symbols = symbols if name.endswith(_OPEN) else {}
         found = symbolic.exported(program, symbols)
         runs = list(symbolic.runs(program, symbols))
@@ -181,13 +189,13 @@ def _theirs(folder: Path, names: Sequence[str]) -> None:
 
     found = testcases()
     for name in names:
-        testcase = found[name.removesuffix(_OPEN)]
+        testcase = found[_of(name)]
+        symbols = pickle.loads((folder.parent / "cases" / name).read_bytes()).symbols
         reason = ""
         try:
             with jax.enable_x64(testcase.x64):
-                inputs, symbols = testcase.inputs()
+                inputs, _ = testcase.inputs()
                 leaves = arguments(Program(name, "", testcase.function, inputs, testcase.x64))
-                symbols = symbols if name.endswith(_OPEN) else {}
                 specs = [
                     jax.ShapeDtypeStruct(
                         tuple(symbols.get((at, axis), size) for axis, size in enumerate(leaf.shape)), leaf.dtype
@@ -258,7 +266,7 @@ def _rows(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """A row for each case: what is said of it as ours and as theirs."""
     for name in names:
         case = pickle.loads((folder / "cases" / name).read_bytes())
-        row: dict[str, Any] = {"name": name, "open": name.endswith(_OPEN)}
+        row: dict[str, Any] = {"name": name, "sizes": name[len(_of(name)) :]}
         if isinstance(case, str):
             yield row | {"not_exported": case}
             continue
@@ -274,8 +282,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _told(rows: Sequence[Mapping[str, Any]]) -> None:
     """The table, and what is refused and why."""
-    for opens, title in ((False, "fixed sizes"), (True, "named sizes")):
-        here = [row for row in rows if row["open"] == opens]
+    for kind, title in (("", "fixed sizes"), (_OPEN, "named sizes"), (_BATCH, "first size open")):
+        here = [row for row in rows if row["sizes"] == kind]
         judged = [row for row in here if "ours" in row]
         print(f"\n{title}: {len(here)}, of which jax.export takes {len(judged)}")
         for side in ("ours", "theirs"):
@@ -304,7 +312,7 @@ def main() -> None:
     parser.add_argument("outdir", type=Path)
     parser.add_argument("python", help="the interpreter of an environment that has jax2onnx")
     parser.add_argument("--only", default="", metavar="PART", help="cases that have this in their names")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="of cases of fixed sizes each Nth")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="of testcases without names each Nth")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--anew", action="store_true", help="our own verdicts anew")
     parser.add_argument("--step", choices=["list", "make", "theirs", "judge", "judge-theirs"], help=argparse.SUPPRESS)
@@ -339,7 +347,8 @@ def main() -> None:
         command = [options.python, "-m", "hlo.testcases_jax2onnx", str(folder), options.python, "--step", "list"]
         subprocess.run(command, check=True, cwd=_TESTS)
     names = json.loads((folder / "names.json").read_text())
-    names = [name for at, name in enumerate(names) if name.endswith(_OPEN) or at % options.every == 0]
+    places = {name: place for place, name in enumerate(dict.fromkeys(map(_of, names)))}
+    names = [name for name in names if name.endswith(_OPEN) or places[_of(name)] % options.every == 0]
     names = [name for name in names if options.only in name]
     step("make", names, folder / "cases")
     judged = [name for name in names if not isinstance(pickle.loads((folder / "cases" / name).read_bytes()), str)]
