@@ -195,7 +195,7 @@ def test_a_pool_of_less_than_a_window_is_empty(tmp_path: Path) -> None:
 def test_sums_of_windows_of_any_number_of_channels(shape: Shape, tmp_path: Path) -> None:
     window = (*[1] * (len(shape) - 1), 2)
     summed = lambda x: lax.reduce_window(x, 0.0, lax.add, window, window, "SAME")  # noqa: E731
-    _check(summed, [_spec(shape)], [{"b": 2, "n": 5}, {"b": 1, "n": 2}], tmp_path)
+    check(summed, [_spec(shape)], [{"b": 2, "n": 5}, {"b": 1, "n": 2}], tmp_path)
 
 
 # what is said, and what is refused -----------------------------------------------------------------------
