@@ -307,7 +307,8 @@ def at_least(size: Size) -> int | None:
                 assert low is not None
                 product *= low
             total += product
-    return total
+    low = _difference_at_least(size) if total < 0 else None
+    return total if low is None else max(total, low)
 
 
 def _atom_at_least(atom: object) -> int | None:
@@ -328,15 +329,17 @@ def _atom_at_least(atom: object) -> int | None:
 
 
 def _difference_at_least(size: Polynomial) -> int | None:
-    """Of what takes a quotient away: `b - 2*floordiv(b, 2)` isn't below 0, nor is `b - floordiv(b, 2)`."""
-    for monomial, factor in size.monomials:
-        for atom in monomial if factor < 0 else ():
+    """Of quotients with other signs: `b - 2*floordiv(b, 2)` isn't below 0, nor are `b - floordiv(b, 2)` and
+    `b*floordiv(-2, b) + b + 1`."""
+    for monomial, factor in sorted(size.monomials, key=lambda one: one[1] > 0):  # what is taken away says most
+        for atom in monomial:
             if isinstance(atom, Computed) and atom.function == "floordiv" and (at_least(atom.right) or 0) > 0:
                 others = list(monomial)
                 others.remove(atom)
-                times = -factor if not others else Polynomial(((tuple(others), -factor),))
-                if times == atom.right:  # right * floor(left / right) isn't above left
-                    return at_least(size - Polynomial(((monomial, factor),)) - atom.left)
+                times = abs(factor) if not others else Polynomial(((tuple(others), abs(factor)),))
+                if times == atom.right:  # right * floor(left / right) isn't above left, and above left - right
+                    bound = -atom.left if factor < 0 else atom.left - atom.right + 1
+                    return at_least(size - Polynomial(((monomial, factor),)) + bound)
         atom = monomial[0] if len(monomial) == 1 else None
         if factor < 0 and isinstance(atom, Computed) and atom.function == "min":  # which isn't above either
             rest = size - Polynomial((((atom,), factor),))

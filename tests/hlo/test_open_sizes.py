@@ -153,6 +153,7 @@ def test_nested_loops(tmp_path: Path) -> None:
         lambda x: jnp.einsum("bi,cj->bcij", x, x),
         lambda x: jnp.tril(jnp.ones((x.shape[0], x.shape[0]))) @ x,
         lambda x: jax.vmap(lambda row: jnp.outer(row, row))(x),
+        lambda x: jnp.roll(x, 2, 0) - jnp.roll(x, -3, 0),
         lambda x: (x > 0).sum(0) + jnp.where(x > 0, x, 0).max(),
     ],
 )

@@ -111,6 +111,7 @@ def test_bounds() -> None:
     assert at_least(_size("b")) == 1
     assert at_least(_size("b - 2*floordiv(b, 2)")) == 0
     assert at_least(_size("b - floordiv(b, 2)")) is not None
+    assert at_least(_size("b*floordiv(-2, b) + b + 2")) == 1  # as it is for b = 1
     assert at_least(_size("b - t")) is None
     assert at_least(_size("b - min(b, t)")) == 0
     assert at_least(_size("2*t + 1 - 2*min(b, t)")) == 1
