@@ -18,7 +18,7 @@ from ....passes.preconditions import axis_of, dtype_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType, Type
 from ..infer import same_type
-from ..lowering.control_flow import is_copied, part_start
+from ..lowering.control_flow import copied, part_start
 from ..lowering.tools import Sizes, iota, pick, reshape, scalar, sizes_of, slice_axis, transpose
 
 
@@ -80,11 +80,12 @@ def loop(op: Builder, node: Node) -> list[Value] | None:
                 arguments[at] = parts[0]
             case Condition() if old is not None:
                 arguments[at] = scalar(body, True, DType.BOOL)
-            case Captured() if operand is not None and is_copied(operand):
-                arguments[at] = body.const(operand.data, name=operand.name or "const")
             case Captured() | Carried() if old is not None and operand is not None:
-                carried.append((entry, body.input(old.name, operand.type)))
-                arguments[at] = carried[-1][1]
+                repeated = copied(body, operand) if isinstance(entry.slot, Captured) else None
+                if repeated is None:
+                    repeated = body.input(old.name, operand.type)
+                    carried.append((entry, repeated))
+                arguments[at] = repeated
     body.graph.inputs = [*parts, *(value for _, value in carried)]
     made = body.inline(view.body, [arguments[at] for at in range(len(view.body.inputs))])
     after = [made[entry.indices.body_output] if entry.result is not None else value for entry, value in carried]

@@ -60,11 +60,6 @@ def copied(body: Builder, operand: Value) -> Value | None:
     return again(body, operand) if is_sizes(operand) else None
 
 
-def is_copied(operand: Value) -> bool:
-    """Whether `copied` repeats it."""
-    return operand.data.size <= _COPIED if operand.data is not None else is_sizes(operand)
-
-
 def _branch(op: Builder, name: str, node: Node, region: Graph) -> tuple[Graph, list[Value]]:
     """A branch, and what is handed to it."""
     body = op.region(name)
