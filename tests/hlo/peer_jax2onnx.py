@@ -1,10 +1,11 @@
 """How jax2onnx does on the JAX programs: its models run with ONNX Runtime, held against what jax computes.
 
     python -m venv VENV && VENV/bin/pip install jax2onnx
-    python tests/hlo/peer_jax2onnx.py VENV/bin/python [PROGRAM ...] [--json FILE] [--open OUTDIR]
+    python tests/hlo/peer_jax2onnx.py VENV/bin/python [PROGRAM ...] [--json FILE] [--open OUTDIR] [--nodes]
 
 With --open it is given the programs that `python -m hlo.symbolic OUTDIR` exported, with the same symbols for sizes, and
-judged at the same sizes.
+judged at the same sizes. With --nodes the nodes of its models are counted where they are right, and those of ours
+beside them, subgraphs and functions included.
 
 jax2onnx lives in an environment of its own and converts in a process of its own, which is made anew when a program
 kills or hangs it. Judged as our own conversion is: same runtime, same tolerances (`stages.difference`).
@@ -17,6 +18,7 @@ import json
 import os
 import pickle
 import select
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -170,17 +172,57 @@ def judge_model(case: Any, path: Path, more: Mapping[str, Any] = MappingProxyTyp
     return "right", ""
 
 
+def node_count(path: Path) -> int:
+    """How many nodes a model has, those of subgraphs and functions included."""
+    import onnx
+
+    model = onnx.load(path, load_external_data=False)
+
+    def count(nodes: Any) -> int:
+        inner = (attribute.g for node in nodes for attribute in node.attribute if attribute.HasField("g"))
+        return len(nodes) + sum(count(graph.node) for graph in inner)
+
+    return count(model.graph.node) + sum(count(function.node) for function in model.functions)
+
+
+def _counted(name: str, case: Any, folder: Path) -> tuple[int, int] | None:
+    """The nodes of our model of a program and of jax2onnx's; None where we have none."""
+    from backedge import convert
+    from backedge.passes.errors import BackedgeError
+
+    from hlo.programs import PROGRAMS
+    from hlo.programs.base import stablehlo_text
+
+    source = folder / "ours.mlir"
+    source.write_bytes(stablehlo_text(PROGRAMS[name]).encode() if case is None else case.exported)
+    try:
+        convert(source, folder / "ours.onnx", verify=0)
+    except BackedgeError:
+        return None
+    return node_count(folder / "ours.onnx"), node_count(folder / "m.onnx")
+
+
+def _tell_nodes(counts: Mapping[str, tuple[int, int]]) -> None:
+    for name, (ours, theirs) in sorted(counts.items(), key=lambda item: item[1][0] / max(item[1][1], 1)):
+        print(f"{ours:5} {theirs:5}  {name}")
+    ratio = statistics.median(ours / max(theirs, 1) for ours, theirs in counts.values())
+    more = sum(ours > theirs for ours, theirs in counts.values())
+    print(f"nodes, ours and theirs, of {len(counts)} programs: median of the ratio {ratio:.2f}, more in {more}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("python")
     parser.add_argument("programs", nargs="*")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--open", type=Path, metavar="OUTDIR")
+    parser.add_argument("--nodes", action="store_true")
     options = parser.parse_args()
     sys.path.insert(0, _TESTS)
     from hlo.programs import PROGRAMS
 
     converter, verdicts = Converter(options.python), {}
+    counts: dict[str, tuple[int, int]] = {}
     for name in options.programs or PROGRAMS:
         case = pickle.loads((options.open / "cases" / name).read_bytes()) if options.open else None
         if isinstance(case, str):  # jax.export doesn't take it
@@ -190,11 +232,15 @@ def main() -> None:
                 verdicts[name] = judge(name, converter, Path(folder))
             else:
                 verdicts[name] = judge_open(case, converter, Path(folder))
+            counted = _counted(name, case, Path(folder)) if options.nodes and verdicts[name][0] == "right" else None
+            counts |= {} if counted is None else {name: counted}
         print(f"{verdicts[name][0]:7}{name}  {verdicts[name][1]}", flush=True)
         if options.json:
             options.json.write_text(json.dumps(verdicts, indent=1))
     converter.stop()
     print(", ".join(f"{count} {verdict}" for verdict, count in Counter(v for v, _ in verdicts.values()).items()))
+    if counts:
+        _tell_nodes(counts)
 
 
 if __name__ == "__main__":

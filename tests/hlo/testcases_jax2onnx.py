@@ -224,10 +224,12 @@ def _theirs(folder: Path, names: Sequence[str]) -> None:
 
 def _judge(folder: Path, names: Sequence[str], peer: bool) -> None:
     """Verdict, reason and number of nodes of each case, ours or theirs, as JSON."""
+    from . import peer_jax2onnx
+
     for name in names:
         case = pickle.loads((folder / "cases" / name).read_bytes())
         verdict, reason, path = _verdict(folder, name, case, peer)
-        row = {"verdict": verdict, "reason": reason, "nodes": _nodes(path) if path.exists() else None}
+        row = {"verdict": verdict, "reason": reason, "nodes": peer_jax2onnx.node_count(path) if path.exists() else None}
         (_verdicts(folder, peer) / name).write_text(json.dumps(row))
 
 
@@ -247,19 +249,6 @@ def _verdict(folder: Path, name: str, case: Any, peer: bool) -> tuple[str, str, 
     with np.load(folder / "theirs" / f"{name}.npz") as parameters:
         more = dict(parameters)
     return *peer_jax2onnx.judge_model(case, path, more), path
-
-
-def _nodes(path: Path) -> int:
-    """How many nodes a model has, those of subgraphs and functions included."""
-    import onnx
-
-    model = onnx.load(path, load_external_data=False)
-
-    def count(nodes: Any) -> int:
-        inner = (attribute.g for node in nodes for attribute in node.attribute if attribute.HasField("g"))
-        return len(nodes) + sum(count(graph.node) for graph in inner)
-
-    return count(model.graph.node) + sum(count(function.node) for function in model.functions)
 
 
 def _rows(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
