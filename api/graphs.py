@@ -32,8 +32,8 @@ def from_jax(function: Any, *specs: Any, constants: Arguments = (), static_args:
         function: a Python function, jitted or not; or one that is lowered, compiled or exported, without `specs`.
         specs: its arguments: arrays or `jax.ShapeDtypeStruct`, or trees of them; their values don't matter. Sizes may
             be open: strings ("batch", "2*batch + 1") or symbols of `jax.export.symbolic_shape`.
-        constants, static_args: which of them become constants of the graph, and which are values of Python; see
-            `convert`.
+        constants: which of them become constants of the graph, see `convert`.
+        static_args: which of them are values of Python, see `convert`.
 
     Returns:
         A graph of HLO; inputs and constants have the names of the function's parameters.

@@ -54,7 +54,8 @@ def stored(
         source: a path, or what is written to a temporary file: bytes or a file object (whose content says the format
             unless `format` does), a `Graph`, an object of a type that `FORMATS` lists, or, with `args`, a function.
         args: what a Python function is traced with, where it is one.
-        constants, static_args: of its arguments, see `convert`.
+        constants: those of its arguments that become constants, see `convert`.
+        static_args: those that are values of Python.
 
     Raises:
         TypeError: `source` is nothing of this.
