@@ -18,8 +18,8 @@ from backedge import convert
 X = np.array([[-3.5, -1e-3, 0.0, 1e-3, 0.7, 20.0], [np.nan, -np.inf, np.inf, 100.0, -100.0, -7.0]], np.float32)
 
 ACTIVATIONS: dict[str, tuple[Callable[..., Any], list[str]]] = {
-    "relu": (jax.nn.relu, ["Relu"]),
-    "relu6": (jax.nn.relu6, ["Clip"]),
+    "relu": (jax.nn.relu, ["Max"]),  # whose zeros have no minus, as XLA's
+    "relu6": (jax.nn.relu6, ["Max", "Min"]),
     "elu": (jax.nn.elu, ["Elu"]),
     "elu_of_alpha": (lambda x: jax.nn.elu(x, 0.3), ["Elu"]),
     "selu": (jax.nn.selu, ["Selu"]),
@@ -92,6 +92,22 @@ def test_open_sizes() -> None:
         x = np.linspace(-2, 2, count * 6, dtype=np.float32).reshape(count, 6)
         (found,) = _run(model, x)
         np.testing.assert_allclose(found, np.asarray(function(x)), rtol=3e-6, atol=2e-7)
+
+
+def test_a_normalization_of_an_open_batch() -> None:
+    def function(x: Any, scale: Any, bias: Any) -> Any:
+        return jax.nn.standardize(x) * scale + bias
+
+    specs = [jax.ShapeDtypeStruct(shape, np.float32) for shape in (("batch", 3, 4), (4,), (4,))]
+    model = _converted(function, *specs)
+    assert [node.op_type for node in model.graph.node] == ["LayerNormalization"]
+    ones = _converted(lambda x: function(x, jnp.ones(4), jnp.zeros(4)), specs[0])
+    assert [node.op_type for node in ones.graph.node] == ["LayerNormalization"]
+    for count in (0, 1, 5):
+        x = np.random.default_rng(count).standard_normal((count, 3, 4)).astype(np.float32)
+        scale, bias = np.float32([1, -2, 0.5, 3]), np.float32([0, 1, -1, 2])
+        (found,) = _run(model, x, scale, bias)
+        np.testing.assert_allclose(found, np.asarray(function(x, scale, bias)), rtol=1e-5, atol=2e-6)
 
 
 def test_inside_a_loop() -> None:

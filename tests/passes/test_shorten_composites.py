@@ -62,10 +62,10 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "ReduceMax Sub Exp ReduceSum Div",
     ),
     # activations
-    "relu": (21, X, "y = Max(zero, x)", NUMBERS, "Relu"),
+    "no_relu_which_keeps_the_sign_of_zero": (21, X, "y = Max(zero, x)", NUMBERS, "Max"),
     "clip": (21, X, "a = Max(x, low) y = Min(a, six)", NUMBERS, "Clip"),
     "clip_the_other_way_round": (21, X, "a = Min(x, six) y = Max(a, low)", NUMBERS, "Clip"),
-    "relu_6": (9, X, "a = Max(x, zero) y = Min(a, six)", NUMBERS, "Clip"),
+    "no_clip_at_zero": (21, X, "a = Max(x, zero) y = Min(a, six)", NUMBERS, "Max Min"),
     "no_clip_of_crossed_bounds": (21, X, "a = Max(x, six) y = Min(a, one)", NUMBERS, "Max Min"),
     "hard_tanh": (
         21,
@@ -240,6 +240,27 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "",
         "Einsum",
     ),
+    "gemm_of_matrices": (
+        21,
+        "float[3, 4] x, float[5, 4] z",
+        "a = Transpose<perm=[1, 0]>(z) y = MatMul(x, a)",
+        "",
+        "Gemm",
+    ),
+    "gemm_whose_result_is_moved": (
+        21,
+        "float[3, 4] x, float[4, 5] z",
+        "a = MatMul(x, z) y = Transpose<perm=[1, 0]>(a)",
+        "",
+        "Gemm",
+    ),
+    "no_einsum_of_what_was_quantized": (
+        21,
+        "float[2, 3, 4] x, uint8[5, 4] q",
+        "w = DequantizeLinear(q, scale) a = Transpose<perm=[1, 0]>(w) y = MatMul(x, a)",
+        "float scale = {0.5}",
+        "DequantizeLinear Transpose MatMul",
+    ),
     "no_einsum_before_12": (
         11,
         "float[2, 3, 4] x, float[2, 4, 5] z",
@@ -268,7 +289,7 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "a = Transpose<perm=[0, 3, 1, 2]>(x) b = Conv(a, w) c = Transpose<perm=[0, 2, 3, 1]>(b) d = Add(c, k)"
         "e = Max(d, zero) f = Transpose<perm=[0, 3, 1, 2]>(e) g = ReduceSum<keepdims=0>(f, rest) y = Neg(g)",
         "float[2, 2, 1, 1] w = {1, 2, 3, 4}, float[2] k = {1, 2}, float zero = {0}, int64[2] rest = {2, 3}",
-        "Transpose Conv Relu ReduceSum Neg",
+        "Transpose Conv Max ReduceSum Neg",
     ),
     "transposes_of_both_operands": (
         21,
@@ -342,6 +363,9 @@ def _feeds(model: onnx.ModelProto) -> list[dict[str, np.ndarray]]:
         feeds = {}
         for value in model.graph.input:
             shape = [size.dim_value for size in value.type.tensor_type.shape.dim]
+            if value.type.tensor_type.elem_type == onnx.TensorProto.UINT8:
+                feeds[value.name] = rng.integers(0, 256, shape).astype(np.uint8)
+                continue
             feeds[value.name] = (rng.standard_normal(shape) * scale).astype(np.float32)
             feeds[value.name].reshape(-1)[: len(special)] = special
         found.append(feeds)

@@ -1,4 +1,4 @@
-"""Activations that are written out: Relu, Clip, LeakyRelu, Gelu, Swish."""
+"""Activations that are written out: Clip, LeakyRelu, Selu, and those of a table of patterns."""
 
 from __future__ import annotations
 
@@ -28,25 +28,17 @@ def _with_number(context: Context, node: Node | None) -> tuple[Value, float, Val
     return None
 
 
-def relu(context: Context, node: Node) -> Value | None:
-    """Max(x, 0)."""
-    found = _with_number(context, node)
-    return context.op.Relu(found[0], _types=[node.output.type]) if found is not None and found[1] == 0 else None
-
-
 def clip(context: Context, node: Node) -> Value | None:
-    """Min(Max(x, low), high), or the other way round, where low <= high: NaN stays NaN in all of them."""
+    """Min(Max(x, low), high), or the other way round, where low <= high: NaN stays NaN in all of them.
+
+    A bound of 0 stays a Max or Min, which make +0 of -0 there; Clip and Relu hand it on.
+    """
     outer = _with_number(context, node)
     if outer is None or not context.used_once(outer[0]):
         return None
     is_upper = node.op_type == "Min"
-    inner = made_by(outer[0], "Max" if is_upper else "Min", *(("Relu",) if is_upper else ()))
-    if inner is not None and inner.op_type == "Relu":
-        dtype = node.output.tensor.dtype
-        bounds = (inner.inputs[0], 0.0, context.op.const(0, dtype)) if outer[1] >= 0 else None
-    else:
-        bounds = _with_number(context, inner)
-    if bounds is None:
+    bounds = _with_number(context, made_by(outer[0], "Max" if is_upper else "Min"))
+    if bounds is None or 0 in (bounds[1], outer[1]):
         return None
     x, (low, high) = bounds[0], (bounds, outer) if is_upper else (outer, bounds)
     return context.op.Clip(x, low[2], high[2], _types=[node.output.type]) if low[1] <= high[1] else None
@@ -91,6 +83,10 @@ def _hard_sigmoid(op: Any, x: Any) -> Any:
     return op.Div(op.Clip(op.Add(x, 3.0), 0.0, 6.0), 6.0)
 
 
+def _hard_sigmoid_by_extremes(op: Any, x: Any) -> Any:
+    return op.Div(op.Min(op.Max(op.Add(x, 3.0), 0.0), 6.0), 6.0)
+
+
 _SIXTH = {"alpha": 1 / 6, "beta": 0.5}
 
 
@@ -126,7 +122,10 @@ def _gelu(order: Callable[[Any, Any, Any], Any], approximate: str, function: Cal
 _PATTERNS: tuple[tuple[int, Rules], ...] = (
     (11, pattern_rule(_hard_tanh, lambda op, x: op.Clip(x, -1.0, 1.0))),
     (1, pattern_rule(lambda op, x: op.Div(x, op.Add(op.Abs(x), 1.0)), lambda op, x: op.Softsign(x))),
-    (6, pattern_rule(_hard_sigmoid, lambda op, x: op.HardSigmoid(x, **_SIXTH))),
+    *(
+        (6, pattern_rule(written_out, lambda op, x: op.HardSigmoid(x, **_SIXTH)))
+        for written_out in (_hard_sigmoid, _hard_sigmoid_by_extremes)
+    ),
     (14, pattern_rule(lambda op, x: op.Mul(x, op.HardSigmoid(x, **_SIXTH)), lambda op, x: op.HardSwish(x))),
     (18, pattern_rule(lambda op, x: op.Mul(x, op.Tanh(op.Softplus(x))), lambda op, x: op.Mish(x))),
     (24, pattern_rule(lambda op, x: op.Mul(x, op.Sigmoid(x)), lambda op, x: op.Swish(x))),
@@ -157,6 +156,6 @@ def _matching() -> Table:
 
 
 RULES: Table = combine(
-    {"Max": [clip, relu], "Min": [clip], "Mul": [selu], "Where": [leaky_relu]},
+    {"Max": [clip], "Min": [clip], "Mul": [selu], "Where": [leaky_relu]},
     _matching(),
 )

@@ -79,8 +79,13 @@ def _deviation(context: Context, value: Value | None) -> tuple[Value, list[int],
     """x, axes and True of a variance: the mean of (x - mean)^2, or the mean of x^2 less that of x squared, where
     rounding may make it negative, so that some write max(0, ...). x, axes and False of the mean of x^2."""
     value = _bare(value)
-    rectified = made_by(value, "Relu")
-    value = _bare(rectified.inputs[0]) if rectified is not None else value
+    rectified = made_by(value, "Max", "Relu")
+    if rectified is not None:
+        places = (0, 1) if len(rectified.inputs) == 2 else (0,)
+        zeros = [place for place in places if _is_zero(context, rectified.inputs[place])]
+        if rectified.op_type == "Max" and not zeros:
+            return None
+        value = _bare(rectified.inputs[1 - zeros[0] if zeros else 0])
     subtracted = made_by(value, "Sub")
     if subtracted is not None:
         squares, mean = _mean_square(context, subtracted.inputs[0]), _square(context, _bare(subtracted.inputs[1]))
@@ -91,6 +96,11 @@ def _deviation(context: Context, value: Value | None) -> tuple[Value, list[int],
     if found is not None and difference is not None and difference[1] == found[1]:
         return *difference, True
     return (*found, False) if found is not None and rectified is None else None
+
+
+def _is_zero(context: Context, value: Value | None) -> bool:
+    array = context.constant(value)
+    return array is not None and array.size == 1 and bool((array == 0).all())
 
 
 def _bare(value: Value | None) -> Value | None:
@@ -151,6 +161,8 @@ def normalization(context: Context, node: Node) -> Value | None:
     shape = found.x.tensor.shape if found is not None else None
     if found is None or shape is None or found.axes != list(range(found.axes[0], len(shape))):
         return None
+    if node.output.tensor.shape != shape:  # a scale that it is multiplied by is of more dimensions
+        return None
     op_type = "LayerNormalization" if found.centred else "RMSNormalization"
     sizes = [size for size in shape[found.axes[0] :] if isinstance(size, int)]
     dtype = found.x.tensor.dtype
@@ -201,6 +213,10 @@ def _has_rank(normal: Node, node: Node) -> bool:
 
 def _within(context: Context, value: Value | None, shape: tuple[int, ...]) -> Value | None:
     """An operand that varies within the last dimensions only, in the shape that these have; None of any other."""
+    filled = made_by(value, "Expand")
+    number = context.constant(filled.inputs[0]) if filled is not None else None
+    if filled is not None and filled.inputs[0] is not None and number is not None and number.size == 1:
+        value = filled.inputs[0]
     array = context.constant(value)
     if value is None or array is None:
         while value is not None and value.tensor.static_shape != shape:

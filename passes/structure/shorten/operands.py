@@ -10,7 +10,7 @@ import numpy as np
 from ...graph import Node, Value
 from ...infer import words
 from ...protos import DTYPES
-from ...types import TensorType
+from ...types import Shape, TensorType
 from .context import Context, Shorter, Table, made_by, static
 
 _BROADCASTING = words(
@@ -40,7 +40,7 @@ def cast(context: Context, node: Node) -> Value | None:
 
 def broadcast(context: Context, node: Node) -> Value | None:
     """Operands as they are before Expand, or before axes of size 1 are put in front, where broadcasting does that."""
-    shape = static(node.output)
+    shape = node.output.tensor.shape
     if shape is None:
         return None
     inputs = list(node.inputs)
@@ -65,12 +65,16 @@ def _bare(value: Value | None) -> Value | None:
     return data if front > 0 and after == (1,) * front + before else None
 
 
-def _broadcasts(values: Sequence[Value | None], shape: tuple[int, ...]) -> bool:
-    shapes = [static(value) for value in values]
-    try:
-        return all(entry is not None for entry in shapes) and np.broadcast_shapes(*shapes) == shape  # type: ignore[arg-type]
-    except ValueError:
+def _broadcasts(values: Sequence[Value | None], shape: Shape) -> bool:
+    """Whether operands certainly broadcast to a shape; sizes that are open are equal where their names are."""
+    shapes = [() if value is None else value.tensor.shape for value in values]
+    known = [one for one in shapes if one is not None and len(one) <= len(shape)]
+    if len(known) < len(shapes) or None in shape:
         return False
+    return all(
+        {one[-back] for one in known if back <= len(one)} - {1} == {shape[-back]} - {1}
+        for back in range(1, len(shape) + 1)
+    )
 
 
 def _neutral(number: int, indices: Sequence[int]) -> Shorter:

@@ -15,7 +15,7 @@ from ...graph import Node, Value
 from ...infer import words
 from ...sizes import dims_of
 from ...types import DType
-from .context import Context, Table, made_by, permutation
+from .context import FLOATS, Context, Table, made_by, permutation
 
 _MOVES = words("Reshape Squeeze Transpose Unsqueeze")
 _TYPES = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64)  # of ONNX Runtime's Einsum
@@ -61,9 +61,28 @@ def einsum(context: Context, node: Node) -> Value | None:
     result = _spelled((group[0] for group in found.groups), letters)
     if None in (*terms, result) or len({*(result or "")}) < len(result or ""):
         return None
-    equation = f"{','.join(map(str, terms))}->{result}"
     operands = [value for value, _ in found.operands]
+    if any(made_by(value, "DequantizeLinear") for value in operands):
+        return None  # runtimes compute in integers where they see the operator that they know for it
+    found_gemm = _gemm(context, node, operands, [*map(str, terms), str(result)])
+    if found_gemm is not None:
+        return found_gemm
+    equation = f"{','.join(map(str, terms))}->{result}"
     return context.op.Einsum(*operands, equation=equation, _types=[node.output.type])
+
+
+def _gemm(context: Context, node: Node, operands: Sequence[Value], terms: Sequence[str]) -> Value | None:
+    """The product of two matrices of floats, one of them transposed, or both."""
+    result = terms[-1]
+    if node.output.tensor.dtype not in FLOATS or [len(term) for term in terms] != [2, 2, 2]:
+        return None
+    for (a, left), (b, right) in (zip(operands, terms, strict=False), reversed([*zip(operands, terms, strict=False)])):
+        summed = {*left} - {*result}
+        is_product = len(summed) == 1 and summed == {*right} - {*result}
+        if is_product and result[0] in left and result[1] in right:
+            flips = {"transA": int(left[0] != result[0]) or None, "transB": int(right[1] != result[1]) or None}
+            return context.op.Gemm(a, b, _types=[node.output.type], **flips)
+    return None
 
 
 def _spelled(atoms: Iterable[_Atom], letters: dict[_Atom, str]) -> str | None:
