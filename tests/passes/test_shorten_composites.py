@@ -326,6 +326,14 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "float[2, 1, 2, 2] w = {1, 1, 1, 1, 1, 1, 1, 1}, float n = {4}",
         "AveragePool",
     ),
+    # broadcast
+    "axes_that_no_other_operand_has": (
+        21,
+        "float x",
+        "a = Unsqueeze(x, ax) b = Add(a, u) y = Concat<axis=0>(b, b)",
+        "int64[1] ax = {0}, float u = {2}",
+        "Unsqueeze Add Concat",
+    ),
     # once
     "one_of_equal_nodes": (21, X, "a = Exp(x) b = Exp(x) y = Add(a, b)", "", "Exp Add"),
     "one_of_equal_constants": (
@@ -366,8 +374,9 @@ def _feeds(model: onnx.ModelProto) -> list[dict[str, np.ndarray]]:
             if value.type.tensor_type.elem_type == onnx.TensorProto.UINT8:
                 feeds[value.name] = rng.integers(0, 256, shape).astype(np.uint8)
                 continue
-            feeds[value.name] = (rng.standard_normal(shape) * scale).astype(np.float32)
-            feeds[value.name].reshape(-1)[: len(special)] = special
+            feeds[value.name] = np.asarray(rng.standard_normal(shape) * scale, np.float32)
+            flat = feeds[value.name].reshape(-1)
+            flat[: len(special)] = special[: flat.size]
         found.append(feeds)
     return found
 

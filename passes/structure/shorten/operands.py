@@ -68,8 +68,8 @@ def _bare(value: Value | None) -> Value | None:
 def _broadcasts(values: Sequence[Value | None], shape: Shape) -> bool:
     """Whether operands certainly broadcast to a shape; sizes that are open are equal where their names are."""
     shapes = [() if value is None else value.tensor.shape for value in values]
-    known = [one for one in shapes if one is not None and len(one) <= len(shape)]
-    if len(known) < len(shapes) or None in shape:
+    known = [one for one in shapes if one is not None]
+    if len(known) < len(shapes) or None in shape or max(map(len, known), default=0) != len(shape):
         return False
     return all(
         {one[-back] for one in known if back <= len(one)} - {1} == {shape[-back]} - {1}
