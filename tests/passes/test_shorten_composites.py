@@ -261,6 +261,13 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "float scale = {0.5}",
         "DequantizeLinear Transpose MatMul",
     ),
+    "no_einsum_of_integers": (
+        21,
+        "int64[2, 3, 4] x, int64[2, 5, 4] z",
+        "b = Transpose<perm=[0, 2, 1]>(z) y = MatMul(x, b)",
+        "",
+        "Transpose MatMul",
+    ),
     "no_einsum_before_12": (
         11,
         "float[2, 3, 4] x, float[2, 4, 5] z",
@@ -371,8 +378,9 @@ def _feeds(model: onnx.ModelProto) -> list[dict[str, np.ndarray]]:
         feeds = {}
         for value in model.graph.input:
             shape = [size.dim_value for size in value.type.tensor_type.shape.dim]
-            if value.type.tensor_type.elem_type == onnx.TensorProto.UINT8:
-                feeds[value.name] = rng.integers(0, 256, shape).astype(np.uint8)
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+            if dtype.kind in "iu":
+                feeds[value.name] = rng.integers(0, np.iinfo(dtype).max, shape, dtype)
                 continue
             feeds[value.name] = np.asarray(rng.standard_normal(shape) * scale, np.float32)
             flat = feeds[value.name].reshape(-1)

@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from ...graph import Node, Value
 from ...infer import words
 from ...sizes import dims_of
-from ...types import DType
 from .context import FLOATS, Context, Table, made_by, permutation
 
 _MOVES = words("Reshape Squeeze Transpose Unsqueeze")
-_TYPES = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64)  # of ONNX Runtime's Einsum
 _SINCE = 12
 
 
@@ -74,7 +72,7 @@ def einsum(context: Context, node: Node) -> Value | None:
 def _gemm(context: Context, node: Node, operands: Sequence[Value], terms: Sequence[str]) -> Value | None:
     """The product of two matrices of floats, one of them transposed, or both."""
     result = terms[-1]
-    if node.output.tensor.dtype not in FLOATS or [len(term) for term in terms] != [2, 2, 2]:
+    if [len(term) for term in terms] != [2, 2, 2]:
         return None
     for (a, left), (b, right) in (zip(operands, terms, strict=False), reversed([*zip(operands, terms, strict=False)])):
         summed = {*left} - {*result}
@@ -107,8 +105,8 @@ def _saves(context: Context, last: Node, nodes: Sequence[Node]) -> bool:
 
 def _product(context: Context, node: Node | None) -> _Product | None:
     """The product that a node, or what it moves, is; None of any other."""
-    if node is None or node.domain or node.output.tensor.dtype not in _TYPES:
-        return None
+    if node is None or node.domain or node.output.tensor.dtype not in FLOATS:
+        return None  # of int64 ONNX Runtime's Einsum loses low bits
     if node.op_type == "MatMul":
         return _matmul(node)
     if node.op_type == "Einsum":
