@@ -54,11 +54,19 @@ class Worker:
         self._process = None
 
     def ask(self, *arguments: Any, timeout: float = 60.0) -> Any:
-        """Raises RuntimeError with the message of what the function raised, or when it died; TimeoutError."""
-        if self._process is None:
+        """Raises RuntimeError with the message of what the function raised, or when it died; TimeoutError.
+
+        A new process that gives no answer is replaced once: OpenVINO now and then hangs where it is first loaded.
+        """
+        is_new = self._process is None
+        if is_new:
             self._start()
         self._connection.send(arguments)
         try:
+            if is_new and not self._connection.poll(timeout):
+                self.stop()
+                self._start()
+                self._connection.send(arguments)
             if not self._connection.poll(timeout):
                 raise TimeoutError(f"no answer within {timeout} s")
             given, error = self._connection.recv()
