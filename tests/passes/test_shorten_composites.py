@@ -437,3 +437,19 @@ def test_equal_outputs_keep_their_names() -> None:
     x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(2, 3, 4)
     for found, wanted in zip(session.run(None, {"x": x}), (np.exp(x), np.exp(x), -np.exp(x)), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("condition", [False, True])
+def test_branches_that_differ_are_two(condition: bool) -> None:
+    nodes = """
+        a = If (c) <then_branch = t1 () => (float[2, 3] u) { u = Exp(x) },
+                    else_branch = e1 () => (float[2, 3] v) { v = Neg(x) }>
+        b = If (c) <then_branch = t2 () => (float[2, 3] w) { w = Sin(x) },
+                    else_branch = e2 () => (float[2, 3] z) { z = Cos(x) }>
+        a1 = Transpose<perm=[1, 0]>(a) a2 = Transpose<perm=[1, 0]>(a1)
+        b1 = Transpose<perm=[1, 0]>(b) b2 = Transpose<perm=[1, 0]>(b1) y = Add(a2, b2)
+    """
+    written = _model(21, "bool c, float[2, 3] x", nodes, "")
+    made = to_model(lower_graph(to_hub(read_model(written)), 21))
+    feeds = {"c": np.array(condition), "x": np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)}
+    np.testing.assert_allclose(_run(made, feeds), _run(written, feeds), rtol=1e-6)

@@ -17,9 +17,9 @@ def computed_before(context: Context, node: Node) -> Value | None:
     """The result of a node that was asked for before and computes the same: the same operator of equal operands.
 
     Args:
-        node: has no regions and one output.
+        node: has one output. With regions it computes the same as no other: these aren't compared.
     """
-    if node.op in DRAWING:
+    if node.regions or node.op in DRAWING:
         return None
     operands = tuple(None if value is None else _content(value, context.given) for value in node.inputs)
     key = (node.op, node.version, attributes_of(node), operands)
