@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -27,7 +27,7 @@ import numpy as np
 from .captures import copied
 from .core import CORE
 from .errors import BackedgeError, InvalidModel
-from .graph import Graph, Node, Value
+from .graph import SETTLED, Graph, Node, Value
 from .hub import HUB
 from .infer import constant_array
 from .pipeline import PassResult
@@ -37,8 +37,8 @@ _CLOSE = 1e-6  # relative: constants are written in float32, some by way of anot
 
 
 def constant_number(value: Value) -> float | None:
-    """The number that a constant of one element is."""
-    array = constant_array(value)
+    """The number that a constant of one element is; none that stays in the model under its name (`SETTLED`)."""
+    array = None if SETTLED in (value.meta or {}) else constant_array(value)
     return None if array is None or array.size != 1 or array.dtype.kind not in "fiub" else array.item()
 
 
@@ -115,9 +115,13 @@ class Pattern:
         self._root = root
         self.op = root.op
 
-    def match(self, node: Node) -> dict[str, Value | None] | None:
-        """The values that the parameters stand for at a node; None where it isn't what the pattern says."""
-        found = next(_matches(self._vocabulary, self._root, node, {}), None)
+    def match(self, node: Node, given: Collection[Value] = ()) -> dict[str, Value | None] | None:
+        """The values that the parameters stand for at a node; None where it isn't what the pattern says.
+
+        Args:
+            given: the model's inputs, which are no numbers, whatever their defaults are.
+        """
+        found = next(_Search(self._vocabulary, given).node(self._root, node, {}), None)
         return None if found is None or set(found) != set(self.names) else found
 
 
@@ -139,7 +143,8 @@ def pattern_rule(pattern: Callable[..., Any], replacement: Callable[..., Any]) -
         )
 
     def rewrite(op: Builder, node: Node) -> Value | None:
-        found = wanted.match(node)
+        root = op.rewriter.root
+        found = wanted.match(node, () if root is None else root.inputs)
         return None if found is None else replacement(_WithNumbers(op), *(found[name] for name in wanted.names))
 
     return {wanted.op: [rewrite]}
@@ -161,30 +166,6 @@ class _WithNumbers:
         return build(*given, **attributes)
 
 
-def _matches(
-    vocabulary: Vocabulary, term: _Term, node: Node, bound: Mapping[str, Value | None]
-) -> Iterator[dict[str, Value | None]]:
-    """Every way in which a node is what a term says, as the values of variables."""
-    if node.op != term.op or not all(
-        _is_same(node.attributes.get(name), value) for name, value in term.attributes.items()
-    ):
-        return
-    inputs = list(node.formal_inputs)
-    inputs += [None] * (len(term.inputs) - len(inputs))
-    if any(value is not None for value in inputs[len(term.inputs) :]):
-        return
-    orders = [inputs]
-    if (
-        len(inputs) == 2
-        and inputs[0] is not inputs[1]
-        and node.domain == vocabulary.domain
-        and vocabulary.commutes(node.op_type)
-    ):
-        orders.append(inputs[::-1])
-    for order in orders:
-        yield from _all_match(vocabulary, term.inputs, order, bound)
-
-
 def _is_same(found: Any, wanted: Any) -> bool:
     """Whether an attribute is what a pattern says; floats of files are of 32 bits."""
     if isinstance(found, float) and isinstance(wanted, float):
@@ -192,33 +173,56 @@ def _is_same(found: Any, wanted: Any) -> bool:
     return bool(found == wanted)
 
 
-def _all_match(
-    vocabulary: Vocabulary, terms: Sequence[Any], values: Sequence[Value | None], bound: Mapping[str, Value | None]
-) -> Iterator[dict[str, Value | None]]:
-    if not terms:
-        yield dict(bound)
-        return
-    for found in _one_matches(vocabulary, terms[0], values[0], bound):
-        yield from _all_match(vocabulary, terms[1:], values[1:], found)
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Looks for a pattern's terms; each method gives every way in which they match, as the values of variables."""
 
+    vocabulary: Vocabulary
+    given: Collection[Value]
 
-def _one_matches(
-    vocabulary: Vocabulary, term: Any, value: Value | None, bound: Mapping[str, Value | None]
-) -> Iterator[dict[str, Value | None]]:
-    match term:
-        case _Variable(name):
-            if name not in bound or bound[name] is value:
-                yield {**bound, name: value}
-        case _Term():
-            if value is not None and value.producer is not None and value.index == 0:
-                yield from _matches(vocabulary, term, value.producer, bound)
-        case None:
-            if value is None:
-                yield dict(bound)
-        case _:
-            number = None if value is None else vocabulary.number(value)
-            if number is not None and np.isclose(number, float(term), rtol=_CLOSE, atol=0):
-                yield dict(bound)
+    def node(self, term: _Term, node: Node, bound: Mapping[str, Value | None]) -> Iterator[dict[str, Value | None]]:
+        """What a node is."""
+        if node.op != term.op or not all(
+            _is_same(node.attributes.get(name), value) for name, value in term.attributes.items()
+        ):
+            return
+        inputs = list(node.formal_inputs)
+        inputs += [None] * (len(term.inputs) - len(inputs))
+        if any(value is not None for value in inputs[len(term.inputs) :]):
+            return
+        orders = [inputs]
+        if len(inputs) == 2 and inputs[0] is not inputs[1] and node.domain == self.vocabulary.domain:
+            orders += [inputs[::-1]] if self.vocabulary.commutes(node.op_type) else []
+        for order in orders:
+            yield from self._values(term.inputs, order, bound)
+
+    def _values(
+        self, terms: Sequence[Any], values: Sequence[Value | None], bound: Mapping[str, Value | None]
+    ) -> Iterator[dict[str, Value | None]]:
+        if not terms:
+            yield dict(bound)
+            return
+        for found in self._value(terms[0], values[0], bound):
+            yield from self._values(terms[1:], values[1:], found)
+
+    def _value(
+        self, term: Any, value: Value | None, bound: Mapping[str, Value | None]
+    ) -> Iterator[dict[str, Value | None]]:
+        match term:
+            case _Variable(name):
+                if name not in bound or bound[name] is value:
+                    yield {**bound, name: value}
+            case _Term():
+                if value is not None and value.producer is not None and value.index == 0:
+                    yield from self.node(term, value.producer, bound)
+            case None:
+                if value is None:
+                    yield dict(bound)
+            case _:
+                number = None if value is None else self.vocabulary.number(value)
+                is_close = number is not None and np.isclose(number, float(term), rtol=_CLOSE, atol=0)
+                if is_close and value not in self.given:
+                    yield dict(bound)
 
 
 @contextlib.contextmanager

@@ -198,3 +198,14 @@ def test_what_is_said() -> None:
     with pytest.raises(jax.errors.JAXTypeError) as caught:
         backedge.from_jax(jax.jit(net), PARAMS, X, 1, static_args="count")
     assert "jax.jit must be told its static arguments" in caught.value.__notes__[-1]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda s, x: s * x, lambda s, x: jax.nn.elu(x, s), lambda s, x: x / (jax.numpy.abs(x) + s)],
+    ids=["a factor that changes nothing", "a parameter of an activation", "a number of a pattern"],
+)
+def test_a_number_that_is_a_parameter_stays_one(function: Any) -> None:
+    x = np.array([-1, 0, 2], np.float32)
+    model = backedge.convert(function, "onnx", args=(np.float32(1), x), constants={"s": np.float32(1)}, verify=0).model
+    assert "s" in [one.name for one in model.graph.initializer]

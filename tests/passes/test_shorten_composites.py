@@ -453,3 +453,13 @@ def test_branches_that_differ_are_two(condition: bool) -> None:
     made = to_model(lower_graph(to_hub(read_model(written)), 21))
     feeds = {"c": np.array(condition), "x": np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)}
     np.testing.assert_allclose(_run(made, feeds), _run(written, feeds), rtol=1e-6)
+
+
+def test_a_default_of_an_input_is_no_number() -> None:
+    text = f'<ir_version: 10, opset_import: ["" : 21]> checked ({X}, float one) => (float[2, 3, 4] y)'
+    nodes = "a = Abs(x) b = Add(a, one) y = Div(x, b)"
+    written = parser.parse_model(f"{text} <float one = {{1}}> {{ {nodes} }}")
+    lowered = lower_graph(to_hub(read_model(written)), 21)
+    assert [node.op_type for node in lowered.nodes] == ["Abs", "Add", "Div"]
+    feeds = {"x": np.ones((2, 3, 4), np.float32), "one": np.array(3, np.float32)}
+    np.testing.assert_allclose(_run(to_model(lowered), feeds), 0.25)

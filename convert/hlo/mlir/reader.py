@@ -92,7 +92,7 @@ class Reader:
         scope.graph.outputs = self.block(scope, block["operations"])
         graph = scope.graph
         for value, data in settled:
-            graph.settle_input(value, data)
+            graph.settle_input(value, data, named=True)
         graph.functions = self.functions
         if self.dynamic and named:
             self.notes[AT_LEAST_ONE] = None

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....passes.errors import InvalidModel, Unsupported
-from ....passes.graph import Graph, Node, Value
+from ....passes.graph import SETTLED, Graph, Node, Value
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, Key, Rewriter, Rule, collect, combine, rule
 from ....passes.types import DType, TensorType
@@ -120,10 +120,11 @@ def chosen(op: Builder, node: Node) -> Results:
 
 
 def _filled(value: Value) -> Any:
-    """The number that a constant, or a broadcast of one, is filled with; None where there is none."""
+    """The number that a constant, or a broadcast of one, is filled with; None where there is none, or it stays as it
+    is."""
     maker = value.producer
     source = maker.inputs[0] if maker is not None and maker.op == (DOMAIN, "broadcast") else value
-    data = None if source is None else source.data
+    data = None if source is None or SETTLED in (source.meta or {}) else source.data
     array = data.numpy().reshape(-1) if data is not None and 0 < data.size <= _MOST_LOOKED_AT else None
     return array[0] if array is not None and bool((array == array[0]).all()) else None
 

@@ -6,8 +6,8 @@ out with ONNX's own operators, whatever wrote them, are found later (`passes.str
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.hub import HUB
@@ -104,41 +104,28 @@ def _gelu(hlo: Any, x: Any) -> Any:
     return hlo.multiply(hlo.multiply(x, 0.5), _erfc(hlo, hlo.multiply(hlo.negate(x), 0.7071067811865476)))
 
 
-class _Composed(NamedTuple):
-    """An operator of ai.onnx for what a pattern finds; parameters behind the first are numbers, its attributes."""
-
-    function: Callable[..., Any]
-    op_type: str
-
-
-_TABLE = (
-    _Composed(_elu, "Elu"),
-    _Composed(_elu_of, "Elu"),
-    _Composed(_celu, "Celu"),
-    _Composed(_celu_of, "Celu"),
-    _Composed(_softplus, "Softplus"),
-    _Composed(_gelu, "Gelu"),
-)
-_PATTERNS = [(Pattern(row.function, _VOCABULARY), row.op_type) for row in _TABLE]
+_PATTERNS = [
+    (Pattern(function, _VOCABULARY), op_type)
+    for function, op_type in (
+        (_elu, "Elu"),
+        (_elu_of, "Elu"),
+        (_celu, "Celu"),
+        (_celu_of, "Celu"),
+        (_softplus, "Softplus"),
+        (_gelu, "Gelu"),
+    )
+]
+"""What is spelled out, and the operator of ai.onnx; parameters behind the first are numbers, its attributes."""
 RULES: Mapping[Key, list[Rule]] = {("", op_type): [Builder.copy] for _, op_type in _PATTERNS}
 """The operators stand in the graph as they are to be."""
 
 
-def composed(graph: Graph, given: bool) -> Graph:
-    """A graph in which operators of the hub stand for what is found; the graph itself where nothing is.
-
-    Args:
-        graph: of dialect "hlo", without calls.
-        given: it may be changed.
-    """
-    if not any(node.op in _ROOTS for _, node in graph.walk()):
-        return graph
-    graph = graph if given else graph.copy()
+def compose(graph: Graph) -> None:
+    """Put operators of the hub in the place of what is found in a graph of dialect "hlo" without calls."""
     for inner in graph.graphs():
         for node in inner.topological():
             if node.op in _ROOTS and node.output.tensor.dtype in _FLOATS:
                 _compose(inner, node)
-    return graph
 
 
 _ROOTS = frozenset(pattern.op for pattern, _ in _PATTERNS)

@@ -48,7 +48,7 @@ from .canonical import canonical
 from .collectives import HOST, refuse_more_devices
 from .complex_pairs import split_complex
 from .composed import RULES as COMPOSED
-from .composed import composed
+from .composed import compose
 from .support import called
 from .while_loops import recover_loops
 
@@ -115,11 +115,11 @@ def raise_graph(graph: Graph) -> Graph:
     with bulk():
         refuse_more_devices(graph)
         plain = canonical(graph)
-        plain = composed(plain, plain is not graph)
         plain = split_complex(plain)
         plain = plain.copy() if plain is graph else plain
         settled = _as_inputs(plain, form_of(graph).settled)
         RemoveDead()(plain)
+        compose(plain)
         plain = recover_loops(plain)
         rules = {**{key: list(map(_sized, rows)) for key, rows in RULES.items()}, (LOOPS, "Loop"): [Builder.copy]}
         rewriter = Rewriter(HUB, rules, _refuse)
