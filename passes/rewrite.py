@@ -227,7 +227,11 @@ class Builder:
         if self.rewriter.origin and node.meta is None:
             node.meta = {ORIGIN: self.rewriter.origin}
         self.graph.add_nodes([node])
+        self.inserted(node)
         return node.outputs[0] if outputs == 1 else tuple(node.outputs)
+
+    def inserted(self, node: Node) -> None:
+        """Called with each node that is built, when it stands in the graph."""
 
     def const(self, value: Any, dtype: DType | None = None, name: str = "const") -> Value:
         """A constant of this graph: `op.const([0, 1], DType.INT64)`. Python ints and [] are int64, floats float32."""

@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import cast
+from functools import cached_property, lru_cache, partial, reduce
+from typing import TypeVar, cast
 
 from .errors import InvalidModel, Unsupported
 from .match.polynomials import Polynomial, mapped, quotient, variable
 from .match.polynomials import Size as Size
 from .types import Dim
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -383,3 +385,28 @@ def _settled(size: Size, known: Mapping[str, int]) -> Size:
         return computed(atom.function, _settled(atom.left, known), _settled(atom.right, known))
 
     return mapped(size, by)
+
+
+def as_operations(
+    size: Polynomial,
+    number: Callable[[int], T],
+    atom: Callable[[Symbol | Computed], T],
+    pair: Callable[[str, T, T], T],
+) -> T:
+    """A size as a sum of products, those that are taken away last.
+
+    Args:
+        number, atom: an int, and a part that is no sum or product -> what stands for it.
+        pair: "add", "multiply" or "subtract", left, right -> what stands for the result.
+    """
+    total: T | None = None
+    for monomial, factor in sorted(size.monomials, key=lambda one: (one[1] < 0, -len(one[0]))):
+        scale = factor if total is None else abs(factor)
+        if monomial:
+            product = reduce(partial(pair, "multiply"), map(atom, cast("tuple[Symbol | Computed, ...]", monomial)))
+            product = product if scale == 1 else pair("multiply", product, number(scale))
+        else:
+            product = number(scale)
+        total = product if total is None else pair("subtract" if factor < 0 else "add", total, product)
+    assert total is not None
+    return total

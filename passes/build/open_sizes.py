@@ -10,10 +10,13 @@ from ..errors import Unsupported
 from ..graph import Value
 from ..match.polynomials import Polynomial, as_atom, variable
 from ..rewrite import Builder
-from ..sizes import Computed, Size, Symbol, is_at_most, size_of, text_of
+from ..sizes import Computed, Size, Symbol, as_operations, is_at_most, size_of, text_of
 from ..types import DType, TensorType
 
-_OPERATORS = {"floordiv": "Div", "mod": "Mod", "max": "Max", "min": "Min"}
+_OPERATORS = {
+    **{"add": "Add", "multiply": "Mul", "subtract": "Sub"},
+    **{"floordiv": "Div", "mod": "Mod", "max": "Max", "min": "Min"},
+}
 _ONE = [TensorType(DType.INT64, (1,))]
 
 
@@ -44,7 +47,13 @@ def _value(op: Builder, size: Size) -> Value:
 
 def _computed(op: Builder, size: Polynomial) -> Value:
     atom = as_atom(size)
-    return _sum(op, size) if atom is None else _atom(op, atom)
+    if atom is not None:
+        return _atom(op, atom)
+
+    def pair(name: str, left: Value, right: Value) -> Value:
+        return op.call(_OPERATORS[name], left, right, _types=_ONE)
+
+    return as_operations(size, lambda one: op.const([one]), lambda one: _value(op, variable(one)), pair)
 
 
 def _of_input(op: Builder, dim: str) -> Value | None:
@@ -55,25 +64,6 @@ def _of_input(op: Builder, dim: str) -> Value | None:
             axis = shape.index(dim)
             return op.Shape(value, start=axis or None, end=axis + 1, _types=_ONE)
     return None
-
-
-def _sum(op: Builder, size: Polynomial) -> Value:
-    """A sum of products, those that are taken away last."""
-    total: Value | None = None
-    for monomial, factor in sorted(size.monomials, key=lambda one: (one[1] < 0, -len(one[0]))):
-        product: Value | None = None
-        for atom in monomial:
-            value = _value(op, variable(atom))
-            product = value if product is None else op.Mul(product, value, _types=_ONE)
-        scale = factor if total is None else abs(factor)
-        if product is None:
-            product = op.const([scale])
-        elif scale != 1:
-            product = op.Mul(product, op.const([scale]), _types=_ONE)
-        assert product is not None
-        total = product if total is None else (op.Sub if factor < 0 else op.Add)(total, product, _types=_ONE)
-    assert total is not None
-    return total
 
 
 def _atom(op: Builder, atom: Symbol | Computed) -> Value:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from ....passes.constant_analysis import static_array, static_branch, static_truth
 from ....passes.decompose.library import by_rule, inlined
@@ -42,11 +43,11 @@ from ....passes.loop import (
 from ....passes.preconditions import axis_of, dtype_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.rewrite import view as node_view
-from ....passes.sizes import largest
+from ....passes.sizes import largest, smallest
 from ....passes.structure.unroll import unrolled, without_passes
 from ....passes.types import DType
 from ..infer_open import is_certainly
-from .open_sizes import again, is_sizes, items_of, smallest
+from .open_sizes import again, is_sizes, items_of
 from .stacks import Stack, finished, part_of, stack
 from .tools import compare, fill, reshape, scalar, sizes_of
 
@@ -213,7 +214,7 @@ def _with_open_sizes(node: Node, trips: TripCount) -> TripCount:
     count, items = trips.count, None if trips.count is None else items_of(trips.count)
     if items is not None:
         bounds, count = [*bounds, largest(0, items[0])], None
-    most = smallest(bounds) if bounds else None
+    most = reduce(smallest, bounds) if bounds else None
     return replace(trips, most=most, count=count, sequences=())
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder
-from ....passes.sizes import OpenSize, computed, open_size, size_of
+from ....passes.sizes import OpenSize, open_size, size_of
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..mlir import integers
@@ -133,13 +133,3 @@ def symbols_named(graph: Graph) -> bool:
             dims.append(dim)
         value.type = TensorType(value.tensor.dtype, tuple(dims))
     return any(isinstance(dim, str) for value in graph.inputs for dim in value.tensor.shape or ())
-
-
-def smallest(sizes: Sequence[int]) -> int:
-    """The smallest of sizes."""
-    found = size_of(sizes[0])
-    for size in map(size_of, sizes[1:]):
-        assert found is not None and size is not None
-        found = computed("min", found, size)
-    assert found is not None
-    return open_size(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from ....passes.decompose import recurrent
 from ....passes.errors import Unsupported
@@ -15,7 +14,7 @@ from ....passes.refusals import raise_collected, refuse
 from ....passes.rewrite import Builder, Rewriter, Rules, combine
 from ....passes.structure.preparation import prepared
 from ....passes.structure.simplify import RemoveDead
-from ....passes.types import DType, TensorType, Type
+from ....passes.types import DType, TensorType
 from ...folding import folded
 from ..build import HLO
 from ..dialect import NAMES
@@ -77,18 +76,9 @@ class Lowering(Builder):
                 raise Unsupported(node, f"{old.name!r} would be {text(new.type)}, not {text(old.type)}")
         return made
 
-    def insert(
-        self,
-        node: Node,
-        inputs: Sequence[Value | None],
-        attributes: dict[str, Any],
-        outputs: int,
-        types: Sequence[Type | None] | None = None,
-    ) -> Any:
-        made = super().insert(node, inputs, attributes, outputs, types)
-        if self.rewriter.context.is_open and outputs == 1:
-            note(made)
-        return made
+    def inserted(self, node: Node) -> None:
+        if self.rewriter.context.is_open and len(node.outputs) == 1:
+            note(node.output)
 
     def _carry(self, old: Value, new: Value) -> None:
         type = new.type

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
-from ....passes.sizes import Computed, Size, Symbol, is_at_most, open_size, size_of, symbols, text_of
+from ....passes.sizes import Computed, Size, Symbol, as_operations, is_at_most, open_size, size_of, symbols, text_of
 from ....passes.types import DType, TensorType
 from ..text.tree import PadDim, SliceDim
 from . import operations
@@ -95,25 +95,17 @@ class Sizes:
         return self.scalars[size]
 
     def _computed(self, size: Size) -> str:
-        """Of smaller ones: a sum of products, those that are taken away last."""
         if isinstance(size, int):
             return self.block.line("stablehlo.constant", [], [], [_SIZE], {"value": f"dense<{size}> : {_SIZE}"})[0]
-        total = ""
-        for monomial, factor in sorted(size.monomials, key=lambda one: (one[1] < 0, -len(one[0]))):
-            product = ""
-            for atom in monomial:
-                found = self.atoms[atom] = self.atoms.get(atom) or self._atom(atom)
-                product = self._pair("multiply", product, found) if product else found
-            scale = factor if not total else abs(factor)
-            if not product:
-                product = self._scalar(scale)
-            elif scale != 1:
-                product = self._pair("multiply", product, self._scalar(scale))
-            total = self._pair("subtract" if factor < 0 else "add", total, product) if total else product
-        return total
+        return as_operations(size, self._scalar, self._known_atom, self._pair)
 
     def _pair(self, name: str, left: str, right: str) -> str:
         return self.block.line(f"stablehlo.{name}", [left, right], [_SIZE] * 2, [_SIZE])[0]
+
+    def _known_atom(self, atom: Symbol | Computed) -> str:
+        if atom not in self.atoms:
+            self.atoms[atom] = self._atom(atom)
+        return self.atoms[atom]
 
     def _atom(self, atom: Symbol | Computed) -> str:
         if isinstance(atom, Symbol):

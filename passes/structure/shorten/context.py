@@ -13,7 +13,7 @@ from ...graph import Graph, Node, Value
 from ...infer import constant_array
 from ...rewrite import Builder, Rewriter
 from ...tensor import TensorData
-from ...types import DType, Type, merge
+from ...types import DType, merge
 
 Array = np.ndarray[Any, Any]
 FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
@@ -32,16 +32,8 @@ class RecordingBuilder(Builder):
         super().__init__(rewriter, graph)
         self.made: list[Node] = []
 
-    def insert(
-        self,
-        node: Node,
-        inputs: Sequence[Value | None],
-        attributes: dict[str, Any],
-        outputs: int,
-        types: Sequence[Type | None] | None = None,
-    ) -> Any:
+    def inserted(self, node: Node) -> None:
         self.made.append(node)
-        return super().insert(node, inputs, attributes, outputs, types)
 
 
 class Context:
@@ -74,6 +66,11 @@ class Context:
     def constant(self, value: Value | None) -> Array | None:
         """The array of a constant, however big it is."""
         return None if value is None or value in self.given else constant_array(value)
+
+    def number(self, value: Value | None) -> float | None:
+        """The number that a constant of one element is."""
+        array = self.constant(value)
+        return None if array is None or array.size != 1 or array.dtype.kind not in "fiub" else array.item()
 
     def known(self, value: Value | None) -> Array | None:
         """The elements of a small value that is the same whatever the model is given."""

@@ -23,22 +23,14 @@ def bias(context: Context, node: Node) -> Value | None:
         if conv is None or added is None or conv.input(2) is not None or not context.used_once(conv.output):
             continue
         shape, rank, channels = static(added), conv.output.rank, _channels(conv)
-        if shape == () and channels is not None:
-            vector = context.viewed(added, lambda array, count=channels: np.broadcast_to(array, (count,)))
-            return vector and _with_bias(context, node, conv, vector)
         if shape is None or rank is None or channels is None or len(shape) > rank:
             continue
-        shape = (1,) * (rank - len(shape)) + shape
-        if shape == (1, channels) + (1,) * (rank - 2):
-            vector = context.viewed(added, lambda array: array.reshape(-1))
-            return vector and _with_bias(context, node, conv, vector)
+        if shape and (1,) * (rank - len(shape)) + shape != (1, channels) + (1,) * (rank - 2):
+            continue
+        vector = context.viewed(added, lambda array, count=channels: np.broadcast_to(array.reshape(-1), (count,)))
+        options = {"_types": [node.output.type], "_name": node.name, **conv.attributes}
+        return vector and context.op.call(conv.op_type, *conv.inputs[:2], vector, **options)
     return None
-
-
-def _with_bias(context: Context, node: Node, conv: Node, bias: Value) -> Value:
-    """The convolution in the place of the sum that a node is."""
-    options = {"_types": [node.output.type], "_name": node.name, **conv.attributes}
-    return context.op.call(conv.op_type, *conv.inputs[:2], bias, **options)
 
 
 def average_pool(context: Context, node: Node) -> Value | None:
@@ -48,11 +40,11 @@ def average_pool(context: Context, node: Node) -> Value | None:
     if conv is None or weights is None or number is None or number.ndim or conv.input(2) is not None:
         return None
     group, window = conv.attributes.get("group", 1), weights.shape[2:]
-    is_plain = conv.attributes.get("auto_pad", "NOTSET") == "NOTSET" and set(conv.attributes.get("dilations", [1])) == {
-        1
-    }
+    dilations, padding = conv.attributes.get("dilations", [1]), conv.attributes.get("auto_pad", "NOTSET")
     sums = (weights == 1).all() and weights.shape[:2] == (group, 1) and number == math.prod(window)
-    if not is_plain or not sums or not context.used_once(conv.output) or node.output.tensor.dtype not in SHORT_FLOATS:
+    if padding != "NOTSET" or {*dilations} != {1} or not sums or not context.used_once(conv.output):
+        return None
+    if node.output.tensor.dtype not in SHORT_FLOATS:
         return None
     pads = conv.attributes.get("pads", [0])
     return context.op.AveragePool(

@@ -25,15 +25,6 @@ class _Normal(NamedTuple):
     scale: Value | None = None
 
 
-class _Inverse(NamedTuple):
-    """sqrt(deviation + epsilon) or its reciprocal: the deviation is a variance (`centred`), or a mean of squares."""
-
-    x: Value
-    axes: list[int]
-    epsilon: float
-    centred: bool
-
-
 def _normal(context: Context, node: Node | None) -> _Normal | None:
     if node is not None and node.op_type == "LayerNormalization":
         return _plain(context, node)
@@ -49,21 +40,24 @@ def _normal(context: Context, node: Node | None) -> _Normal | None:
         if data is None or inverse is None or (data is not inverse.x) is not inverse.centred:
             continue
         if not inverse.centred or _difference(context, data) == (inverse.x, inverse.axes):
-            return _Normal(*inverse, scale)
+            return inverse._replace(scale=scale)
     return None
 
 
-def _inverse(context: Context, value: Value | None, reciprocal: bool) -> _Inverse | None:
-    """What is a root of a deviation, or the reciprocal of one."""
-    inner = made_by(_bare(value), "Reciprocal") if reciprocal else None
-    root = made_by(inner.inputs[0] if inner is not None else None if reciprocal else _bare(value), "Sqrt")
+def _inverse(context: Context, value: Value | None, reciprocal: bool) -> _Normal | None:
+    """What dividing by a root of a deviation normalizes, or multiplying by the reciprocal of one."""
+    inner = _bare(value)
+    if reciprocal:
+        inverse = made_by(inner, "Reciprocal")
+        inner = inverse.inputs[0] if inverse is not None else None
+    root = made_by(inner, "Sqrt")
     total = made_by(root.inputs[0], "Add") if root is not None else None
-    for index in (0, 1) if total is not None else ():
-        assert total is not None
-        epsilon, deviation = context.constant(total.inputs[1 - index]), total.inputs[index]
-        found = _deviation(context, deviation) if epsilon is not None and epsilon.size == 1 else None
+    for deviation, other in (total.inputs, total.inputs[::-1]) if total is not None else ():
+        epsilon = context.number(other)
+        found = _deviation(context, deviation) if epsilon is not None else None
         if epsilon is not None and found is not None and _is_kept(value, *found[:2]):
-            return _Inverse(found[0], found[1], float(epsilon.reshape(-1)[0]), found[2])
+            x, axes, centred = found
+            return _Normal(x, axes, float(epsilon), centred)
     return None
 
 
@@ -81,11 +75,10 @@ def _deviation(context: Context, value: Value | None) -> tuple[Value, list[int],
     value = _bare(value)
     rectified = made_by(value, "Max", "Relu")
     if rectified is not None:
-        places = (0, 1) if len(rectified.inputs) == 2 else (0,)
-        zeros = [place for place in places if _is_zero(context, rectified.inputs[place])]
-        if rectified.op_type == "Max" and not zeros:
+        left = [one for one in rectified.inputs if rectified.op_type == "Relu" or context.number(one) != 0]
+        if len(left) != 1:
             return None
-        value = _bare(rectified.inputs[1 - zeros[0] if zeros else 0])
+        value = _bare(left[0])
     subtracted = made_by(value, "Sub")
     if subtracted is not None:
         squares, mean = _mean_square(context, subtracted.inputs[0]), _square(context, _bare(subtracted.inputs[1]))
@@ -96,11 +89,6 @@ def _deviation(context: Context, value: Value | None) -> tuple[Value, list[int],
     if found is not None and difference is not None and difference[1] == found[1]:
         return *difference, True
     return (*found, False) if found is not None and rectified is None else None
-
-
-def _is_zero(context: Context, value: Value | None) -> bool:
-    array = context.constant(value)
-    return array is not None and array.size == 1 and bool((array == 0).all())
 
 
 def _bare(value: Value | None) -> Value | None:
@@ -117,8 +105,7 @@ def _square(context: Context, value: Value | None) -> Value | None:
         return None
     if node.op_type == "Mul":
         return node.inputs[0] if node.inputs[0] is node.inputs[1] else None
-    exponent = context.constant(node.inputs[1])
-    return node.inputs[0] if exponent is not None and exponent.size == 1 and (exponent == 2).all() else None
+    return node.inputs[0] if context.number(node.inputs[1]) == 2 else None
 
 
 def _mean_square(context: Context, value: Value | None) -> tuple[Value, list[int]] | None:
@@ -214,8 +201,7 @@ def _has_rank(normal: Node, node: Node) -> bool:
 def _within(context: Context, value: Value | None, shape: tuple[int, ...]) -> Value | None:
     """An operand that varies within the last dimensions only, in the shape that these have; None of any other."""
     filled = made_by(value, "Expand")
-    number = context.constant(filled.inputs[0]) if filled is not None else None
-    if filled is not None and filled.inputs[0] is not None and number is not None and number.size == 1:
+    if filled is not None and context.number(filled.inputs[0]) is not None:
         value = filled.inputs[0]
     array = context.constant(value)
     if value is None or array is None:

@@ -55,18 +55,18 @@ def einsum(context: Context, node: Node) -> Value | None:
     if found is None or any(len(group) != 1 for group in found.groups) or not _saves(context, node, found.moves):
         return None
     letters: dict[_Atom, str] = {}
-    terms = [_spelled((atom for atom in atoms), letters) for _, atoms in found.operands]
-    result = _spelled((group[0] for group in found.groups), letters)
-    if None in (*terms, result) or len({*(result or "")}) < len(result or ""):
-        return None
+    *terms, result = (
+        _spelled(row, letters) for row in (*(atoms for _, atoms in found.operands), sum(found.groups, []))
+    )
     operands = [value for value, _ in found.operands]
+    if len(letters) > len(string.ascii_letters) or len({*result}) < len(result):
+        return None
     if any(made_by(value, "DequantizeLinear") for value in operands):
         return None  # runtimes compute in integers where they see the operator that they know for it
-    found_gemm = _gemm(context, node, operands, [*map(str, terms), str(result)])
-    if found_gemm is not None:
-        return found_gemm
-    equation = f"{','.join(map(str, terms))}->{result}"
-    return context.op.Einsum(*operands, equation=equation, _types=[node.output.type])
+    gemm = _gemm(context, node, operands, [*terms, result])
+    if gemm is not None:
+        return gemm
+    return context.op.Einsum(*operands, equation=f"{','.join(terms)}->{result}", _types=[node.output.type])
 
 
 def _gemm(context: Context, node: Node, operands: Sequence[Value], terms: Sequence[str]) -> Value | None:
@@ -83,24 +83,22 @@ def _gemm(context: Context, node: Node, operands: Sequence[Value], terms: Sequen
     return None
 
 
-def _spelled(atoms: Iterable[_Atom], letters: dict[_Atom, str]) -> str | None:
-    """Their letters; None where there are too many."""
+def _spelled(atoms: Iterable[_Atom], letters: dict[_Atom, str]) -> str:
+    """Their letters; what comes after the last one is for nobody to read."""
     roots = [atom.root() for atom in atoms]
     for root in roots:
-        if root not in letters and len(letters) == len(string.ascii_letters):
-            return None
         letters.setdefault(root, string.ascii_letters[len(letters) % len(string.ascii_letters)])
     return "".join(letters[root] for root in roots)
 
 
 def _saves(context: Context, last: Node, nodes: Sequence[Node]) -> bool:
-    """Whether a Transpose goes with the product, or two views do: nobody else uses what they give."""
-    gone = {last: last.op_type}
+    """Whether a Transpose or an Einsum goes with the product, or two views do: nobody else uses what they give."""
+    gone = {last}
     for node in nodes:
         users = [user for user, _ in context.graph.uses(node.output)]
         if node is not last and node.output not in context.graph.outputs and all(user in gone for user in users):
-            gone[node] = node.op_type
-    return len(gone) > 2 or (len(gone) == 2 and ("Transpose" in gone.values() or "Einsum" in gone.values()))
+            gone.add(node)
+    return len(gone) > 2 or (len(gone) == 2 and any(node.op_type in ("Einsum", "Transpose") for node in gone))
 
 
 def _product(context: Context, node: Node | None) -> _Product | None:
