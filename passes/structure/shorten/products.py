@@ -55,9 +55,8 @@ def einsum(context: Context, node: Node) -> Value | None:
     if found is None or any(len(group) != 1 for group in found.groups) or not _saves(context, node, found.moves):
         return None
     letters: dict[_Atom, str] = {}
-    *terms, result = (
-        _spelled(row, letters) for row in (*(atoms for _, atoms in found.operands), sum(found.groups, []))
-    )
+    terms = [_spelled(atoms, letters) for _, atoms in found.operands]
+    result = _spelled((atom for (atom,) in found.groups), letters)
     operands = [value for value, _ in found.operands]
     if len(letters) > len(string.ascii_letters) or len({*result}) < len(result):
         return None
