@@ -128,26 +128,24 @@ def convolution(attributes: Attributes, types: Sequence[TensorType]) -> dict[str
     groups = {name: attributes[name] for name in ("feature_group_count", "batch_group_count") if attributes[name] != 1}
     return {
         "window": _window({**attributes, "window_dimensions": sizes}, spatial),
-        "dim_labels": Labels(
-            _labels(spatial, numbers, "input", "bf", ("batch", "feature")),
-            _labels(spatial, numbers, "kernel", "io", ("input_feature", "output_feature")),
-            _labels(spatial, numbers, "output", "bf", ("batch", "feature")),
-        ),
+        "dim_labels": Labels(*(_labels(spatial, numbers, *row) for row in _LABELED)),
         **groups,
     }
 
 
+_LABELED = (
+    ("input", "bf", ("batch", "feature")),
+    ("kernel", "io", ("input_feature", "output_feature")),
+    ("output", "bf", ("batch", "feature")),
+)
+"""What a convolution's labels are of, the letters of the dimensions that aren't spatial, and StableHLO's names."""
 _CONVOLVED = ("window_strides", "lhs_dilation", "rhs_dilation", "window_reversal")
 
 
 def write_convolution(node: Node) -> dict[str, Any]:
     labels: Labels = node.attributes["dim_labels"]
     numbers: dict[str, Any] = {}
-    for part, text, letters, names in (
-        ("input", labels.lhs, "bf", ("batch", "feature")),
-        ("kernel", labels.rhs, "io", ("input_feature", "output_feature")),
-        ("output", labels.out, "bf", ("batch", "feature")),
-    ):
+    for text, (part, letters, names) in zip((labels.lhs, labels.rhs, labels.out), _LABELED, strict=True):
         numbers |= {f"{part}_{name}_dimension": text.index(letter) for letter, name in zip(letters, names, strict=True)}
         numbers[f"{part}_spatial_dimensions"] = [text.index(str(place)) for place in range(len(text) - 2)]
     groups = {name: node.attributes.get(name, 1) for name in ("feature_group_count", "batch_group_count")}
