@@ -273,6 +273,7 @@ def slice_axes(
     """`value[start:end:step, ...]` along some axes; positions below 0 count from the end.
 
     Args:
+        starts: one for each axis, as `ends`.
         steps: 1 where it is empty.
     """
     if not axes:

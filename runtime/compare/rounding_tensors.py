@@ -123,9 +123,12 @@ class _Tensors:
             text = f"{times:.3g} times what rounding explains before a quantizer, in float64"
             text = text if np.isfinite(times) else "a number is rounded to a whole one in another way, in float64"
             return self._found(left[0], found, text, units=max(times, meaning))
+        by_chance = self._by_chance()
+        if self._evidence.ends_by_chance:  # of both files' float64 runs, too
+            left[0] = _without(by_chance, left[0])
+            meaning = _largest(left[0])
         if meaning > 1:
             return self._found(left[0], found, f"{meaning:.3g} times what rounding explains, also in float64")
-        by_chance = self._by_chance()
         away, first = (_largest(_without(by_chance, shares)) for shares in left[1:])
         inexact = INEXACT if one == other else INEXACT_OF_ANOTHER
         if self._table.difference is None and max(away, first) > 1 and one != other:  # the same in float64

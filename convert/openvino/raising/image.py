@@ -97,7 +97,8 @@ def batch_space(op: Builder, node: Node) -> Results:
     perm = [rank - 1, *(position for axis in range(1, rank) for position in (rank - 1 + axis, axis - 1))]
     grown = [batch // cells, *(extent * step for extent, step in zip(extents, steps, strict=True))]
     whole = split.transpose(*perm).reshape(*grown)
-    return slice_axes(op, whole.value(), range(rank), [begin], [concat(op, grown) - end])
+    kept = [size - end[axis : axis + 1] for axis, size in enumerate(grown)]
+    return slice_axes(op, whole.value(), range(rank), [begin[axis : axis + 1] for axis in range(rank)], kept)
 
 
 # images as brightness and colour, and back ---------------------------------------------------------
