@@ -26,7 +26,7 @@ _FOREIGN = {
     0xFF: "the smallest key",
 }
 _SCALAR = rb"[\x01\x12][^\0]*\0.{8}|\x10[^\0]*\0.{4}|\x08[^\0]*\0[\0\1]|\x0a[^\0]*\0"
-_SCALARS = re.compile(rb"(?:%s)*+" % _SCALAR, re.DOTALL)
+_SCALARS = re.compile(rb"(?>(?:%s)*)" % _SCALAR, re.DOTALL)
 _ONE_SCALAR = re.compile(_SCALAR, re.DOTALL)
 
 

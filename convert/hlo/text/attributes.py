@@ -15,7 +15,7 @@ _FLOAT = token(r"(-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|inf|nan))(?![\w.])")
 _LABELS = token(r"([0-9bf?]{2,})_([0-9io?]{2,})->([0-9bf?]{2,})(?![\w.])")
 _SIZES = token(r"(-?\d+(?:x-?\d+)*)(?![\w.])")
 _PADS = token(r"(-?\d+_-?\d+(?:_-?\d+)?(?:x-?\d+_-?\d+(?:_-?\d+)?)*)(?![\w.])")
-_PLAIN_INTS = token(r"\{((?:\d{1,9}(?:,\s*+\d{1,9})*+)?)\}")
+_PLAIN_INTS = token(r"\{((?:\d{1,9}(?>(?:,\s*+\d{1,9})*))?)\}")
 _FIELD = token(f"({NAME})=")
 _LONGEST = 19  # digits
 

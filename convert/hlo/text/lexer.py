@@ -14,7 +14,9 @@ from ....runtime.oracles.hlo_names import unescape
 from .dtypes import WORDS
 
 COMMENT = r"/\*(?s:.*?)\*/|//[^\n]*+"
-BLANK = rf"(?:\s++|{COMMENT})*+"
+BLANK = rf"(?>(?:\s++|{COMMENT})*)"
+"""Atomic groups, since Python before 3.11.5 doesn't match all that `(?:...)*+` does."""
+
 NAME = r"[A-Za-z_][\w.\-]*+"
 DEEPEST = 50
 """Tuples in tuples, instructions in operands and computations in instructions go no deeper."""
@@ -33,7 +35,7 @@ _SKIP = token("")
 _FOUND = token(r"(\"[^\"\n]{0,20}\"?|[\w.%\-]{1,30}|.)")
 _INT = token(r"(-?\d+)(?![\w.])")
 _NAME = token(f"%?({NAME})")
-_STRING = token(r"(\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+')")
+_STRING = token(r"(\"(?>(?:[^\"\\]++|\\.)*)\"|'(?>(?:[^'\\]++|\\.)*)')")
 _WHOLE_NAME = re.compile(NAME, re.ASCII)
 
 

@@ -103,14 +103,14 @@ def _scalar(dtype: DType) -> re.Pattern[str]:
 @cache
 def _values(dtype: DType) -> re.Pattern[str]:
     between = r"[\s{},()]" if dtype.is_complex else r"[\s{},]"
-    return re.compile(rf"(?:{between}*+{_spelling(dtype)})*+{between}*+", re.ASCII)
+    return re.compile(rf"(?>(?:{between}*+{_spelling(dtype)})*){between}*+", re.ASCII)
 
 
 @cache
 def _end(depth: int) -> re.Pattern[str]:
     """To where an array ends whose braces are nested so deep: nowhere else are so many closed at once."""
-    closed = rf"(?:(?:[\s,]++|{COMMENT})*+\}})" + f"{{{depth - 1}}}"
-    return re.compile(rf"(?:[^}}/]++|{COMMENT}|\}}(?!{closed}))*+\}}{closed}", re.ASCII)
+    closed = rf"(?:(?>(?:[\s,]++|{COMMENT})*)\}})" + f"{{{depth - 1}}}"
+    return re.compile(rf"(?>(?:[^}}/]++|{COMMENT}|\}}(?!{closed}))*)\}}{closed}", re.ASCII)
 
 
 def read_literal(scanner: Scanner, shape: HloShape) -> Literal:

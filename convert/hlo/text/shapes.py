@@ -10,14 +10,14 @@ from .dtypes import DTYPES, NAMES
 from .lexer import BLANK, COMMENT, DEEPEST, Scanner, token
 from .tree import ArrayShape, HloShape, TokenShape, TupleShape
 
-_LAYOUT = r"\{[\d,\s]*+(?::(?:[^{}]++|\{[^{}]*+\})*+)?\}"
+_LAYOUT = r"\{[\d,\s]*+(?::(?>(?:[^{}]++|\{[^{}]*+\})*))?\}"
 _INSIDE = re.compile(
-    r"\{((?:\s*+\d{1,2}\s*+(?:,\s*+\d{1,2}\s*+)*+)?)\s*+"
-    r"(?::\s*+(?:(?:[A-Z]++|[#*])\s*+(?:\((?:[^()]++|\([^()]*+\))*+\)\s*+)++)*+)?\}",
+    r"\{((?:\s*+\d{1,2}\s*+(?>(?:,\s*+\d{1,2}\s*+)*))?)\s*+"
+    r"(?::\s*+(?>(?:(?:[A-Z]++|[#*])\s*+(?>(?:\((?>(?:[^()]++|\([^()]*+\))*)\)\s*+)+))*))?\}",
     re.ASCII,
 )
 _NUMBER = re.compile(r"\d+", re.ASCII)
-_ARRAY = token(rf"([a-z]\w*){BLANK}\[((?:[^\[\]/]++|{COMMENT})*+)\](?:{BLANK}({_LAYOUT}))?")
+_ARRAY = token(rf"([a-z]\w*){BLANK}\[((?>(?:[^\[\]/]++|{COMMENT})*))\](?:{BLANK}({_LAYOUT}))?")
 _BUFFER = token(r"b\(")
 _DIM = re.compile(r"(<=)?(\d+)|\?", re.ASCII)
 _COMMENT = re.compile(COMMENT)
