@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -167,7 +167,8 @@ class _Operator:
         if not (rounded or self._never_exact):
             result = self._run(values)
             if not self._is_mean or math.frexp(self._terms)[0] == 0.5:
-                return self._each(noise, self._run(tuple(shaken)), result, self._run(_sizes(values)))
+                sums = result, self._run(_sizes(values)), self._run(self._some(noise, values))
+                return self._each(noise, self._run(tuple(shaken)), sums)
         return self._each(noise, self._run(tuple(shaken)))  # nothing that is computed from it is exact
 
     def _run(self, values: tuple[Any, ...]) -> Any:
@@ -203,13 +204,20 @@ class _Operator:
         made = step.whole if self._wide.watch is None else self._wide.watch(step)
         return made if "low" in known else np.where(kept, value, made)
 
-    def _each(self, noise: Noise, moved: Any, result: Any = None, total: Any = None) -> Any:
-        """Results with their noise. `result`, `total`: without that of the terms, and of the terms' sizes."""
+    def _some(self, noise: Noise, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The operands with half of the terms, chosen at random, in place of all."""
+        some = list(values)
+        for position in self._shaken:
+            value = some[position] if position < len(some) else None
+            if isinstance(value, np.ndarray) and value.dtype.kind in "fc":
+                some[position] = np.where(noise.half_of(value.shape), value, np.zeros((), value.dtype))
+        return tuple(some)
+
+    def _each(self, noise: Noise, moved: Any, sums: tuple[Any, ...] = ()) -> Any:
+        """Results with their noise. `sums`: of the terms without theirs, of the terms' sizes, and of some terms."""
         if not isinstance(moved, tuple):
-            return self._noisy(noise, moved, result, total, 0)
-        none = (None,) * len(moved)
-        triples = zip(moved, result or none, total or none, strict=True)
-        return tuple(self._noisy(noise, *triple, index) for index, triple in enumerate(triples))
+            return self._noisy(noise, moved, sums, 0)
+        return tuple(self._noisy(noise, one, [made[index] for made in sums], index) for index, one in enumerate(moved))
 
     def _note(self, values: tuple[Any, ...], result: Any) -> None:
         first = result[0] if isinstance(result, tuple) else result
@@ -221,15 +229,16 @@ class _Operator:
             return noise.rounded(value, dtype)
         return value
 
-    def _noisy(self, noise: Noise, moved: Any, result: Any, total: Any, index: int) -> Any:
-        """A sum whose terms' sizes also add up to what the type holds was rounded nowhere."""
+    def _noisy(self, noise: Noise, moved: Any, sums: Sequence[Any], index: int) -> Any:
+        """A sum was rounded nowhere where its type holds it, as well as what the terms' sizes and some of the terms add
+        up to: all of 64 equal numbers have a sum as short as they are, 61 of them haven't."""
         if not isinstance(moved, np.ndarray) or moved.dtype.kind not in "fc":
             return moved
         dtype = (self._outputs[index] if index < len(self._outputs) else None) or DType.FLOAT32
         noisy = noise.result(moved, dtype, self._size * growth(self._terms), self._absolute)
-        if result is None:
+        if not sums:
             return noisy
-        return np.where(noise.exact(result, dtype) & noise.exact(total, dtype), result, noisy)
+        return np.where(np.all([noise.exact(one, dtype) for one in sums], axis=0), sums[0], noisy)
 
 
 class _ConstantOperator:

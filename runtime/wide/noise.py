@@ -83,6 +83,10 @@ class Noise:
         moved = value + np.where(np.isfinite(value), np.abs(value), 0) * self._turned(value, far)
         return moved.astype(value.dtype, copy=False)
 
+    def half_of(self, shape: Sequence[int]) -> Array:
+        """A random choice among elements."""
+        return self._random.random(shape) < 0.5
+
     def rounded(self, value: Array, dtype: DType) -> Array:
         """A value handed over in float64 to one that takes float32 only."""
         return self.result(value, dtype, 1.0) if self.coarse and self.rounded_type(dtype) is not dtype else value

@@ -137,6 +137,14 @@ def test_a_sum_of_whole_numbers_gets_no_noise(tmp_path) -> None:
     assert wide.noisy({"x": hot, "w": table}, Noise(0))["y"].tolist() == table[[2, 0, 2]].tolist()
 
 
+@pytest.mark.parametrize(("element", "is_exact"), [(1.000005, False), (3.0, True), (0.0, True)])
+def test_a_sum_of_equal_numbers_is_exact_if_those_of_some_of_them_are(tmp_path, element: float, is_exact: bool) -> None:
+    """float32 holds 128 times 1.000005, as it holds that, and not 61 times."""
+    text = "(float[128] x) => (float y) { y = ReduceMean<keepdims=0>(x) }"
+    inputs = {"x": np.full(128, element, F32)}
+    assert (model(tmp_path, text).noisy(inputs, Noise(0))["y"] == F32(element)) == is_exact
+
+
 @pytest.mark.parametrize(("count", "is_exact"), [(3, False), (4, True)])
 def test_a_mean_is_exact_if_the_reciprocal_of_its_count_is(tmp_path, count: int, is_exact: bool) -> None:
     """XLA multiplies the sum of three ones by 0.333333343 and gets another number than 1."""
