@@ -28,8 +28,8 @@ _MOST_NODES = 200
 _MOVERS = words("Concat Expand Flatten Gather Identity Reshape Slice Split Squeeze Tile Transpose Unsqueeze")
 _COMPUTED = _MOVERS | words(
     "Abs Add And Cast Ceil Clip Compress ConstantOfShape CumSum Div Equal Floor GatherElements GatherND Greater"
-    " GreaterOrEqual Less LessOrEqual Max Min Mod Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin ReduceProd"
-    " ReduceSum Reciprocal Round ScatterElements ScatterND Sign Sqrt Sub Sum Trilu Where Xor"
+    " GreaterOrEqual IsInf IsNaN Less LessOrEqual Max Min Mod Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin"
+    " ReduceProd ReduceSum Reciprocal Round ScatterElements ScatterND Sign Sqrt Sub Sum Trilu Where Xor"
 )
 _CASTS = frozenset({DType.BOOL, DType.INT32, DType.INT64, DType.UINT8, DType.FLOAT32, DType.FLOAT64})
 

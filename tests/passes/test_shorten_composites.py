@@ -30,6 +30,20 @@ FAST = (
 SCALE, SHIFT = "float[1, 1, 4] k = {1, 2, 3, 4}", "float[4] b0 = {1, -1, 2, 0}"
 CUTS = "int64[1] ax = {2}, int64[1] i0 = {0}, int64[1] i1 = {1}, int64[1] i3 = {3}, int64[1] i4 = {9}"
 
+IN_GROUPS = (
+    "g = Reshape(x, s5) q = Mul(g, g) a = ReduceMean<keepdims=0>(g, axes) b = ReduceMean<keepdims=0>(q, axes)"
+    "aa = Mul(a, a) v = Sub(b, aa) r = Max(v, zero) u = Unsqueeze(a, ax) w = Unsqueeze(r, ax) ue = Expand(u, s3)"
+    "we = Expand(w, s3) uc = Reshape(ue, s4) wc = Reshape(we, s4) c = Sub(x, uc) t = Add(wc, eps) h = Sqrt(t)"
+    "i = Reciprocal(h)"
+)
+SPREAD = "int64[1] ax = {2}, int64[3] s3 = {1, 1, 2}"
+GROUPS = (
+    "int64[5] s5 = {2, 3, 2, 3, 2}, int64[3] axes = {1, 2, 4}, int64[4] s4 = {2, 1, 1, 6}, float zero = {0},"
+    "float eps = {0.001}"
+)
+INDEX, OF_5 = "float[5, 3] x, int32[4] i", "int32 zero = {0}, int32 n = {5}"
+WRAPPED = "a = Less(i, zero) b = Add(i, n) w = Where(a, b, i) j = Clip(w, zero, last)"
+
 X = "float[2, 3, 4] x"
 ROWS: dict[str, tuple[int, str, str, str, str]] = {
     # name: opset, inputs, nodes, constants, operators
@@ -54,6 +68,37 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "Softmax",
     ),
     "log_softmax": (21, X, SOFTMAX + "l = Log(s) y = Sub(d, l)", LAST, "LogSoftmax"),
+    "log_softmax_by_unsqueeze": (
+        21,
+        X,
+        "m0 = ReduceMax<keepdims=0>(x, ax) m = Unsqueeze(m0, ax) d = Sub(x, m) e = Exp(d)"
+        "s = ReduceSum<keepdims=0>(e, ax) l0 = Log(s) l = Unsqueeze(l0, ax) y = Sub(d, l)",
+        SECOND,
+        "LogSoftmax",
+    ),
+    "softmax_of_the_first": (
+        21,
+        X,
+        "m = ReduceMax<keepdims=0>(x, ax) d = Sub(x, m) e = Exp(d) s = ReduceSum<keepdims=0>(e, ax) y = Div(e, s)",
+        "int64[1] ax = {0}",
+        "Softmax",
+    ),
+    "softmax_by_reshape": (
+        21,
+        "float[1, 3, 2, 4] x",
+        "m0 = ReduceMax<keepdims=0>(x, ax) m = Reshape(m0, s) d = Sub(x, m) e = Exp(d)"
+        "t0 = ReduceSum<keepdims=0>(e, ax) t = Reshape(t0, s) y = Div(e, t)",
+        "int64[1] ax = {3}, int64[3] s = {3, 2, 1}",
+        "Softmax",
+    ),
+    "no_softmax_of_maxima_put_elsewhere": (
+        21,
+        "float[2, 3, 3] x",
+        "m0 = ReduceMax<keepdims=0>(x, ax) m = Unsqueeze(m0, second) d = Sub(x, m) e = Exp(d)"
+        "s = ReduceSum<keepdims=1>(e, ax) y = Div(e, s)",
+        f"{LAST}, int64[1] second = {{1}}",
+        "ReduceMax Unsqueeze Sub Exp ReduceSum Div",
+    ),
     "no_softmax_of_another_maximum": (
         21,
         X + ", float[2, 3, 4] z",
@@ -217,6 +262,53 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         CUTS,
         "Split Concat",
     ),
+    # indices
+    "index_from_the_end": (21, INDEX, WRAPPED + "y = Gather(x, j)", f"{OF_5}, int32 last = {{4}}", "Clip Gather"),
+    "index_from_the_end_that_is_converted": (
+        21,
+        INDEX,
+        WRAPPED + "k = Cast<to=7>(j) y = Gather(x, k)",
+        f"{OF_5}, int32 last = {{4}}",
+        "Clip Gather",
+    ),
+    "index_from_the_end_in_a_view": (
+        21,
+        INDEX,
+        "a = Less(i, zero) b = Add(n, i) w = Where(a, b, i) v = Unsqueeze(w, ax) j = Clip(v, zero, last)"
+        "y = GatherElements(x, j)",
+        f"{OF_5}, int32 last = {{4}}, int64[1] ax = {{1}}",
+        "Clip Unsqueeze GatherElements",
+    ),
+    "index_from_the_end_before_12": (
+        11,
+        INDEX,
+        WRAPPED + "y = Gather(x, j)",
+        f"{OF_5}, int32 last = {{4}}",
+        "Less Add Where Less Where Greater Where Gather",
+    ),
+    "no_index_from_the_end_of_another_size": (
+        21,
+        INDEX,
+        WRAPPED + "y = Gather(x, j)",
+        f"{OF_5}, int32 last = {{3}}",
+        "Less Add Where Clip Gather",
+    ),
+    "index_that_fills": (
+        21,
+        INDEX,
+        WRAPPED + "g = Gather(x, j) e = Unsqueeze(w, ax) f = GreaterOrEqual(e, zero) h = LessOrEqual(e, last)"
+        "m = And(f, h) y = Where(m, g, none)",
+        f"{OF_5}, int32 last = {{4}}, int64[1] ax = {{1}}, float none = {{nan}}",
+        "Clip Equal Unsqueeze Gather Where",
+    ),
+    "unequal_to_zero": (21, INDEX, "a = Equal(zero, i) y = Not(a)", "int32 zero = {0}", "Cast"),
+    "no_truth_of_a_number_that_is_broadcast": (
+        21,
+        X,
+        "a = Equal(x, zeros) y = Not(a)",
+        "float[2, 2, 1, 1] zeros = {0, 0, 0, 0}",
+        "Equal Not",
+    ),
     # products
     "einsum": (
         21,
@@ -333,6 +425,37 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "float[2, 1, 2, 2] w = {1, 1, 1, 1, 1, 1, 1, 1}, float n = {4}",
         "AveragePool",
     ),
+    "average_pool_of_a_batch_as_channels": (
+        21,
+        "float[3, 2, 4, 4] x",
+        "v = Reshape(x, s) a = Conv<group=6>(v, w) b = Reshape(a, t) y = Div(b, n)",
+        "float[6, 1, 1, 2] w = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, float n = {2}, int64[4] s = {1, 6, 4, 4},"
+        "int64[4] t = {3, 2, 4, 3}",
+        "AveragePool",
+    ),
+    "no_average_pool_of_other_channels": (
+        21,
+        "float[3, 2, 4, 4] x",
+        "v = Reshape(x, s) a = Conv<group=6>(v, w) b = Reshape(a, t) y = Div(b, n)",
+        "float[6, 1, 1, 2] w = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, float n = {2}, int64[4] s = {1, 6, 4, 4},"
+        "int64[4] t = {2, 3, 4, 3}",
+        "Reshape Conv Reshape Div",
+    ),
+    "normalization_in_groups_of_the_last": (
+        21,
+        "float[2, 3, 2, 6] x",
+        IN_GROUPS + "j = Mul(i, k) y = Mul(c, j)",
+        f"{GROUPS}, {SPREAD}, float[6] k = {{1, 2, 3, -1, 0, 5}}",
+        "Transpose Reshape InstanceNormalization Reshape Transpose Mul",
+    ),
+    "no_normalization_in_groups_that_take_turns": (
+        21,
+        "float[2, 3, 2, 6] x",
+        IN_GROUPS + "y = Mul(c, i)",
+        f"{GROUPS}, int64[1] ax = {{1}}, int64[3] s3 = {{1, 2, 1}}",
+        "Reshape ReduceMean Mul ReduceMean Mul Sub Max Unsqueeze Unsqueeze Expand Expand Reshape Reshape Sub Add Sqrt "
+        "Reciprocal Mul",
+    ),
     # broadcast
     "axes_that_no_other_operand_has": (
         21,
@@ -379,6 +502,9 @@ def _feeds(model: onnx.ModelProto) -> list[dict[str, np.ndarray]]:
         for value in model.graph.input:
             shape = [size.dim_value for size in value.type.tensor_type.shape.dim]
             dtype = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+            if dtype == np.int32:  # indices, of what has 5 elements
+                feeds[value.name] = rng.integers(-8, 9, shape, dtype)
+                continue
             if dtype.kind in "iu":
                 feeds[value.name] = rng.integers(0, np.iinfo(dtype).max, shape, dtype)
                 continue

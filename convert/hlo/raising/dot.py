@@ -68,6 +68,8 @@ def work_type(inputs: Sequence[DType], result: DType) -> DType:
         return DType.FLOAT32
     if result.is_integer:
         return DType.INT32 if result.bits < 32 else result
+    if {*inputs, result} == {DType.FLOAT16}:  # every runtime sums their products in float32, and rounds once
+        return DType.FLOAT16
     return DType.FLOAT64 if DType.FLOAT64 in (*inputs, result) else DType.FLOAT32
 
 
@@ -148,7 +150,7 @@ class _Plan:
             return self._multiplied(rhs, lhs)
         if len(self.columns) > 1 or (work is None and (not self.rows or not self.columns)):
             return None
-        gemm = work in (DType.FLOAT32, DType.FLOAT64) and lhs.rank == rhs.rank == 2
+        gemm = work is not None and work.is_float and lhs.rank == rhs.rank == 2
         flip_left, flip_right = left != (lhs.rank or 0) - 1, right != 0
         if gemm and ((flip_left and lhs.value().data is None) or (flip_right and rhs.value().data is None)):
             return lhs.call("Gemm", rhs, transA=int(flip_left) or None, transB=int(flip_right) or None)

@@ -160,11 +160,27 @@ def is_one_element(value: Value | None) -> bool:
     return shape is not None and math.prod(shape) == 1
 
 
-def unviewed(value: Value | None) -> Value | None:
-    """A value of one element in the shape in which it was computed; any other as it is."""
-    while is_one_element(value) and (node := made_by(value, "Reshape", "Squeeze", "Unsqueeze")) is not None:
+def views_of(value: Value | None) -> tuple[list[Node], Value | None]:
+    """The views that a value is made by, the last one first, and what they are views of."""
+    views: list[Node] = []
+    while (node := made_by(value, "Reshape", "Squeeze", "Unsqueeze")) is not None:
+        views.append(node)
         value = node.inputs[0]
-    return value
+    return views, value
+
+
+def unviewed(value: Value | None) -> Value | None:
+    """What a value is a view of: the same elements in the same order, in some other shape maybe."""
+    return views_of(value)[1]
+
+
+def broadcasts_as_kept(value: Value | None, x: Value | None, axes: Sequence[int]) -> bool:
+    """Whether a value has the shape of a reduction of x over some axes that keeps them, as far as broadcasting goes."""
+    own, shape = (None if one is None else one.tensor.shape for one in (value, x))
+    if own is None or shape is None or None in own:
+        return False
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    return (1,) * (len(kept) - len(own)) + own == kept or (is_one_element(value) and {*kept} <= {1})
 
 
 def permutation(node: Node) -> list[int] | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph import Graph, Node, Value
 from ...infer import words
-from .context import SHORT_FLOATS, Context, Table, made_by, part_of_shape, permutation, static
+from .context import SHORT_FLOATS, Context, Table, made_by, part_of_shape, permutation, static, unviewed
 
 RECURRENT = words("GRU LSTM RNN")
 _BIAS, _LENGTHS, _STATES = 3, 4, (5, 6)
@@ -34,27 +34,41 @@ def bias(context: Context, node: Node) -> Value | None:
 
 
 def average_pool(context: Context, node: Node) -> Value | None:
-    """The sums of windows over the number of their elements: Conv(x, ones) / n, each channel by itself."""
-    conv, number = made_by(node.inputs[0], "Conv"), context.constant(node.inputs[1])
+    """The sums of windows over the number of their elements: Conv(x, ones) / n, each channel by itself, which may be
+    seen as one of a batch or as one of many channels."""
+    conv, number = made_by(unviewed(node.inputs[0]), "Conv"), context.constant(node.inputs[1])
     weights = context.constant(conv.inputs[1]) if conv is not None else None
     if conv is None or weights is None or number is None or number.ndim or conv.input(2) is not None:
         return None
+    x = _with_channels_of(node.output, conv)
     group, window = conv.attributes.get("group", 1), weights.shape[2:]
     dilations, padding = conv.attributes.get("dilations", [1]), conv.attributes.get("auto_pad", "NOTSET")
     sums = (weights == 1).all() and weights.shape[:2] == (group, 1) and number == math.prod(window)
-    if padding != "NOTSET" or {*dilations} != {1} or not sums or not context.used_once(conv.output):
+    if x is None or padding != "NOTSET" or {*dilations} != {1} or not sums or not context.used_once(conv.output):
         return None
     if node.output.tensor.dtype not in SHORT_FLOATS:
         return None
     pads = conv.attributes.get("pads", [0])
     return context.op.AveragePool(
-        conv.inputs[0],
+        x,
         kernel_shape=list(window),
         strides=conv.attributes.get("strides"),
         pads=pads if any(pads) else None,
         count_include_pad=1 if any(pads) else None,
         _types=[node.output.type],
     )
+
+
+def _with_channels_of(result: Value, conv: Node) -> Value | None:
+    """A convolution's image in the shape in which it has the batch and the channels of a view of what it gives."""
+    image, shape, made = conv.inputs[0], static(result), static(conv.output)
+    if image is None or shape is None or shape == made:
+        return image
+    before, x = static(image), unviewed(image)
+    own = static(x)
+    if made is None or before is None or own is None or own[:2] != shape[:2]:
+        return None
+    return x if (own[2:], shape[2:]) == (before[2:], made[2:]) and len(own) == len(before) else None
 
 
 def _channels(conv: Node) -> int | None:

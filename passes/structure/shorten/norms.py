@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from ...graph import Node, Value
-from .context import FLOATS, Context, Table, is_one_element, made_by, unviewed
+from .context import FLOATS, Context, Table, broadcasts_as_kept, made_by, static, unviewed
 
 _LAYER_NORMALIZATION, _RMS_NORMALIZATION = 17, 23  # the opsets that brought them
 
@@ -34,7 +35,7 @@ def _normal(context: Context, node: Node | None) -> _Normal | None:
         data, divisor, scale = node.inputs[1 - index], node.inputs[index], None
         product = made_by(divisor, "Mul") if node.op_type == "Mul" else None
         for side in (0, 1) if product is not None else ():
-            if product is not None and made_by(_bare(product.inputs[side]), "Reciprocal") is not None:
+            if product is not None and made_by(unviewed(product.inputs[side]), "Reciprocal") is not None:
                 divisor, scale = product.inputs[side], product.inputs[1 - side]
         inverse = _inverse(context, divisor, node.op_type == "Mul")
         if data is None or inverse is None or (data is not inverse.x) is not inverse.centred:
@@ -46,7 +47,7 @@ def _normal(context: Context, node: Node | None) -> _Normal | None:
 
 def _inverse(context: Context, value: Value | None, reciprocal: bool) -> _Normal | None:
     """What dividing by a root of a deviation normalizes, or multiplying by the reciprocal of one."""
-    inner = _bare(value)
+    inner = unviewed(value)
     if reciprocal:
         inverse = made_by(inner, "Reciprocal")
         inner = inverse.inputs[0] if inverse is not None else None
@@ -54,34 +55,26 @@ def _inverse(context: Context, value: Value | None, reciprocal: bool) -> _Normal
     total = made_by(root.inputs[0], "Add") if root is not None else None
     for deviation, other in (total.inputs, total.inputs[::-1]) if total is not None else ():
         epsilon = context.number(other)
-        found = _deviation(context, deviation) if epsilon is not None else None
-        if epsilon is not None and found is not None and _is_kept(value, *found[:2]):
+        found = deviation_of(context, deviation) if epsilon is not None else None
+        if epsilon is not None and found is not None and broadcasts_as_kept(value, *found[:2]):
             x, axes, centred = found
             return _Normal(x, axes, float(epsilon), centred)
     return None
 
 
-def _is_kept(value: Value | None, x: Value, axes: list[int]) -> bool:
-    """Whether a mean of x over some axes has the shape in which it broadcasts to x."""
-    if value is None:
-        return False
-    shape = tuple(1 if axis in axes else size for axis, size in enumerate(x.tensor.shape or ()))
-    return value.tensor.shape == shape or (is_one_element(value) and set(shape) == {1})
-
-
-def _deviation(context: Context, value: Value | None) -> tuple[Value, list[int], bool] | None:
+def deviation_of(context: Context, value: Value | None) -> tuple[Value, list[int], bool] | None:
     """x, axes and True of a variance: the mean of (x - mean)^2, or the mean of x^2 less that of x squared, where
     rounding may make it negative, so that some write max(0, ...). x, axes and False of the mean of x^2."""
-    value = _bare(value)
+    value = unviewed(value)
     rectified = made_by(value, "Max", "Relu")
     if rectified is not None:
         left = [one for one in rectified.inputs if rectified.op_type == "Relu" or context.number(one) != 0]
         if len(left) != 1:
             return None
-        value = _bare(left[0])
+        value = unviewed(left[0])
     subtracted = made_by(value, "Sub")
     if subtracted is not None:
-        squares, mean = _mean_square(context, subtracted.inputs[0]), _square(context, _bare(subtracted.inputs[1]))
+        squares, mean = _mean_square(context, subtracted.inputs[0]), _square(context, unviewed(subtracted.inputs[1]))
         average = _mean(context, mean)
         return (*average, True) if average is not None and average == squares else None
     found = _mean_square(context, value)
@@ -89,13 +82,6 @@ def _deviation(context: Context, value: Value | None) -> tuple[Value, list[int],
     if found is not None and difference is not None and difference[1] == found[1]:
         return *difference, True
     return (*found, False) if found is not None and rectified is None else None
-
-
-def _bare(value: Value | None) -> Value | None:
-    """A value without the dimensions of size 1 that were put in; `_is_kept` tells whether they are right."""
-    value = unviewed(value)
-    node = made_by(value, "Unsqueeze")
-    return node.inputs[0] if node is not None else value
 
 
 def _square(context: Context, value: Value | None) -> Value | None:
@@ -121,12 +107,12 @@ def _difference(context: Context, value: Value | None) -> tuple[Value, list[int]
     mean = _mean(context, node.inputs[1]) if node is not None else None
     if node is None or mean is None or node.inputs[0] is not mean[0]:
         return None
-    return mean if _is_kept(node.inputs[1], *mean) else None
+    return mean if broadcasts_as_kept(node.inputs[1], *mean) else None
 
 
 def _mean(context: Context, value: Value | None) -> tuple[Value, list[int]] | None:
     """What is averaged, and over which axes, whether they are kept or not."""
-    node = made_by(_bare(value), "ReduceMean")
+    node = made_by(unviewed(value), "ReduceMean")
     data, axes = (node.inputs[0], context.integers(node.input(1))) if node is not None else (None, None)
     if data is None or not axes or data.rank is None:
         return None
@@ -247,11 +233,16 @@ def instance_normalization(context: Context, node: Node) -> Value | None:
 
 
 def _by_channel(context: Context, value: Value | None, channels: object, rank: int) -> Value | None:
-    """A constant with a number for each channel, as a vector."""
-    own = value.tensor.static_shape if value is not None else None
-    if value is None or own is None or (1,) * (rank - len(own)) + own != (1, channels, *[1] * (rank - 2)):
+    """A number for each channel, or one for all, as a vector; None of what varies along other dimensions, too."""
+    own, source = static(value), unviewed(value)
+    if value is None or own is None or not isinstance(channels, int) or len(own) > rank:
         return None
-    return context.viewed(value, lambda array: array.reshape(-1))
+    padded = (1,) * (rank - len(own)) + own
+    if padded[1] not in (1, channels) or math.prod(padded) != padded[1]:
+        return None
+    if static(source) == (channels,):
+        return source
+    return context.viewed(value, lambda array: np.broadcast_to(array.reshape(-1), (channels,)))
 
 
 RULES: Table = {

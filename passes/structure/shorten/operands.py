@@ -9,13 +9,15 @@ import numpy as np
 
 from ...graph import Node, Value
 from ...infer import words
-from ...protos import DTYPES
-from ...types import Shape, TensorType
-from .context import Context, Shorter, Table, made_by, static
+from ...protos import DTYPES, ENUMS
+from ...types import DType, Shape, TensorType
+from .context import FLOATS, Context, Shorter, Table, made_by, static
 
 _BROADCASTING = words(
     "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
 )
+
+_AS_BOOL = frozenset(dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8) | {*FLOATS}
 
 
 def cast(context: Context, node: Node) -> Value | None:
@@ -102,9 +104,15 @@ def _is(array: np.ndarray[Any, Any], number: int) -> bool:
 
 
 def negated(context: Context, node: Node) -> Value | None:
-    """Not(Not(x))."""
-    before = made_by(node.inputs[0], "Not")
-    return before.inputs[0] if before is not None else None
+    """Not(Not(x)); Not(Equal(x, 0)) is a conversion into booleans, which makes true of NaN, too."""
+    before = made_by(node.inputs[0], "Not", "Equal")
+    if before is None or before.op_type == "Not":
+        return before.inputs[0] if before is not None else None
+    for x, other in (before.inputs, before.inputs[::-1]):
+        is_asked = x is not None and context.number(other) == 0 and context.used_once(before.output)
+        if is_asked and x.tensor.dtype in _AS_BOOL and static(x) == static(node.output) is not None:
+            return context.op.Cast(x, to=ENUMS[DType.BOOL], _types=[node.output.type])
+    return None
 
 
 def chosen(context: Context, node: Node) -> Value | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...graph import Node, Value
 from ...infer import words
-from .context import FLOATS, Context, Table, is_one_element, made_by, unviewed
+from .context import FLOATS, Context, Table, broadcasts_as_kept, made_by, unviewed
 
 REDUCTIONS = words(
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
@@ -16,15 +16,16 @@ REDUCTIONS = words(
 _ONE_AXIS = 13  # the opset from which Softmax is of one dimension; before, of all from there on
 
 
-def reduced_axes(context: Context, node: Node | None) -> list[int] | None:
-    """The axes of a reduction, from the front, whose result broadcasts to what was reduced; None of any other node."""
-    if (
-        node is None
-        or node.inputs[0] is None
-        or not (node.attributes.get("keepdims", 1) or is_one_element(node.output))
-    ):
+def _reduction(
+    context: Context, value: Value | None, op_type: str, seen: Value | None
+) -> tuple[Node, list[int]] | None:
+    """The reduction that a value is a view of and its axes, from the front, where `seen`, which has the same elements,
+    broadcasts to what was reduced as the reduction does that keeps its axes."""
+    node = made_by(unviewed(value), op_type)
+    if node is None or node.inputs[0] is None:
         return None
-    return _axes(context, node.input(1), node.inputs[0].rank)
+    axes = _axes(context, node.input(1), node.inputs[0].rank)
+    return (node, axes) if axes is not None and broadcasts_as_kept(seen, node.inputs[0], axes) else None
 
 
 def _axes(context: Context, value: Value | None, rank: int | None) -> list[int] | None:
@@ -77,20 +78,20 @@ def mean(context: Context, node: Node) -> Value | None:
 def _centred(context: Context, value: Value | None) -> tuple[Value, int] | None:
     """x and the axis, of x - ReduceMax(x, axis)."""
     node = made_by(value, "Sub")
-    top = made_by(unviewed(node.inputs[1]), "ReduceMax") if node is not None else None
-    axes = reduced_axes(context, top)
-    if node is None or top is None or axes is None or len(axes) != 1 or top.inputs[0] is not node.inputs[0]:
+    top = node.inputs[1] if node is not None else None
+    found = _reduction(context, top, "ReduceMax", top)
+    if node is None or found is None or len(found[1]) != 1 or found[0].inputs[0] is not node.inputs[0]:
         return None
-    x, (axis,) = node.inputs[0], axes
+    x, (axis,) = node.inputs[0], found[1]
     assert x is not None
     is_last = axis == (x.rank or 0) - 1
     return (x, axis) if context.opset >= _ONE_AXIS or is_last else None
 
 
-def _exponentials(context: Context, value: Value | None, axis: int) -> Node | None:
-    """The Exp whose results are summed along an axis."""
-    node = made_by(unviewed(value), "ReduceSum")
-    return made_by(node.inputs[0], "Exp") if node is not None and reduced_axes(context, node) == [axis] else None
+def _exponentials(context: Context, value: Value | None, axis: int, seen: Value | None) -> Node | None:
+    """The Exp whose results are summed along an axis; `seen`: see `_reduction`."""
+    found = _reduction(context, value, "ReduceSum", seen)
+    return made_by(found[0].inputs[0], "Exp") if found is not None and found[1] == [axis] else None
 
 
 def softmax(context: Context, node: Node) -> Value | None:
@@ -102,7 +103,7 @@ def softmax(context: Context, node: Node) -> Value | None:
     if len(context.graph.uses(exponential.output)) != 2:
         return None
     x, axis = found
-    if _exponentials(context, node.inputs[1], axis) is not exponential:
+    if _exponentials(context, node.inputs[1], axis, node.inputs[1]) is not exponential:
         return None
     return context.op.Softmax(x, axis=axis, _types=[node.output.type])
 
@@ -114,7 +115,7 @@ def log_softmax(context: Context, node: Node) -> Value | None:
     if found is None or logarithm is None or node.output.tensor.dtype not in FLOATS:
         return None
     x, axis = found
-    exponential = _exponentials(context, logarithm.inputs[0], axis)
+    exponential = _exponentials(context, logarithm.inputs[0], axis, node.inputs[1])
     if exponential is None or exponential.inputs[0] is not centred:
         return None
     return context.op.LogSoftmax(x, axis=axis, _types=[node.output.type])

@@ -16,7 +16,7 @@ from ...schemas import HUB_OPSET
 from ...tensor import TensorData
 from ...types import DType
 from ..simplify import RemoveDead, identity_input
-from . import activations, layers, layout, moves, norms, operands, products, reductions, sizes, splits
+from . import activations, groups, indices, layers, layout, moves, norms, operands, products, reductions, sizes, splits
 from .context import Context, RecordingBuilder
 from .duplicates import computed_before, share_constants
 
@@ -25,6 +25,7 @@ _RULES = combine(
     moves.RULES,
     layout.RULES,
     splits.RULES,
+    indices.RULES,
     operands.RULES,
     operands.BROADCASTING,
     reductions.RULES,
@@ -32,6 +33,7 @@ _RULES = combine(
     layers.RULES,
     products.RULES,
     norms.RULES,
+    groups.RULES,
 )
 _MOST_ELEMENTS = 256  # of a constant that is computed here of smaller ones
 _DEPTH = 4  # of what is looked at again: what takes the place of what takes the place of ...

@@ -1,0 +1,84 @@
+"""Indices that count from the end and those that lie outside, as JAX writes them out: Gather takes the first itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...graph import Node, Value
+from ...types import DType, TensorType
+from .context import Context, Table, made_by, static, views_of
+
+_CLIP_OF_INTEGERS = 12  # the opset that brought it
+
+
+def gather(context: Context, node: Node) -> Value | None:
+    """Gather(x, Clip(Where(i < 0, i + n, i), 0, n - 1)) is Gather(x, Clip(i, -n, n - 1)), where x has n elements along
+    the axis; nor need indices of 32 bits be converted."""
+    data, indices = node.inputs
+    cast, found = made_by(indices, "Cast"), indices
+    if cast is not None and cast.inputs[0] is not None and cast.inputs[0].tensor.dtype is DType.INT32:
+        found = cast.inputs[0]
+    clipped = made_by(found, "Clip")
+    bounds = [context.number(clipped.input(index)) for index in (1, 2)] if clipped is not None else []
+    size = _size(data, node.attributes.get("axis", 0))
+    if clipped is not None and size is not None and bounds == [0, size - 1]:
+        found = _within(context, clipped.inputs[0], size) or found
+    if found is indices:
+        return None
+    return context.op.call(node.op_type, data, found, _types=[node.output.type], **node.attributes)
+
+
+def is_within(context: Context, node: Node) -> Value | None:
+    """i + n >= 0 where i < 0, and i <= n - 1: that Clip(i, -n, n - 1) is i."""
+    low, high = made_by(node.inputs[0], "GreaterOrEqual"), made_by(node.inputs[1], "LessOrEqual")
+    if low is None or high is None:
+        low, high = made_by(node.inputs[1], "GreaterOrEqual"), made_by(node.inputs[0], "LessOrEqual")
+    if low is None or high is None or low.inputs[0] is not high.inputs[0] or context.number(low.inputs[1]) != 0:
+        return None
+    last, shape = context.number(high.inputs[1]), static(low.inputs[0])
+    views, index = views_of(low.inputs[0])
+    if last is None or shape is None or shape != static(node.output):
+        return None
+    clipped = _within(context, index, int(last) + 1)
+    bare = made_by(clipped, "Clip")
+    if clipped is None or bare is None:
+        return None
+    return _viewed(context, context.op.Equal(clipped, bare.inputs[0]), views)
+
+
+def _within(context: Context, value: Value | None, size: int) -> Value | None:
+    """Clip(i, -size, size - 1) in a view of i, for the same view of Where(i < 0, i + size, i)."""
+    views, value = views_of(value)
+    chosen = made_by(value, "Where")
+    below = made_by(chosen.inputs[0], "Less") if chosen is not None else None
+    total = made_by(chosen.inputs[1], "Add") if chosen is not None else None
+    if chosen is None or below is None or total is None or context.opset < _CLIP_OF_INTEGERS:
+        return None
+    index, dtype = chosen.inputs[2], chosen.output.tensor.dtype
+    if index is None or below.inputs[0] is not index or context.number(below.inputs[1]) != 0:
+        return None
+    added = [context.number(other) for one, other in (total.inputs, total.inputs[::-1]) if one is index]
+    if size not in added or dtype not in (DType.INT32, DType.INT64) or static(index) != static(chosen.output):
+        return None
+    bounds = (context.op.const(bound, dtype) for bound in (-size, size - 1))
+    return _viewed(context, context.op.Clip(index, *bounds, _types=[index.type]), views)
+
+
+def _size(data: Value | None, axis: int) -> int | None:
+    shape = data.tensor.shape if data is not None else None
+    size = shape[axis] if shape else None
+    return size if isinstance(size, int) and size else None
+
+
+def _viewed(context: Context, value: Value, views: Sequence[Node]) -> Value:
+    for view in reversed(views):
+        types = [TensorType(value.tensor.dtype, view.output.tensor.shape)]
+        value = context.op.call(view.op_type, value, *view.inputs[1:], _types=types, **view.attributes)
+    return value
+
+
+RULES: Table = {
+    "And": [is_within],
+    "Gather": [gather],
+    "GatherElements": [gather],
+}
