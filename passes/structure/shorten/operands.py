@@ -109,8 +109,9 @@ def negated(context: Context, node: Node) -> Value | None:
     if before is None or before.op_type == "Not":
         return before.inputs[0] if before is not None else None
     for x, other in (before.inputs, before.inputs[::-1]):
-        is_asked = x is not None and context.number(other) == 0 and context.used_once(before.output)
-        if is_asked and x.tensor.dtype in _AS_BOOL and static(x) == static(node.output) is not None:
+        if x is None or context.number(other) != 0 or not context.used_once(before.output):
+            continue
+        if x.tensor.dtype in _AS_BOOL and static(x) == static(node.output) is not None:
             return context.op.Cast(x, to=ENUMS[DType.BOOL], _types=[node.output.type])
     return None
 
