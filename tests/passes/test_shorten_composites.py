@@ -301,6 +301,27 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         f"{OF_5}, int32 last = {{4}}, int64[1] ax = {{1}}, float none = {{nan}}",
         "Clip Equal Unsqueeze Gather Where",
     ),
+    "nearest": (
+        21,
+        "float[1, 2, 3, 4] x",
+        "a = Gather<axis=1>(x, twice) y = Gather<axis=-2>(a, thrice)",
+        "int64[4] twice = {0, 0, 1, 1}, int64[9] thrice = {0, 0, 0, 1, 1, 1, 2, 2, 2}",
+        "Resize",
+    ),
+    "no_nearest_of_one_axis": (
+        21,
+        "float[1, 2, 3, 4] x",
+        "a = Gather<axis=1>(x, twice) y = Gather<axis=2>(a, other)",
+        "int64[4] twice = {0, 0, 1, 1}, int64[6] other = {0, 0, 1, 1, 1, 2}",
+        "Gather Gather",
+    ),
+    "and_true": (
+        21,
+        X,
+        "c = Greater(x, zero) a = And(t, c) b = Or(a, f) y = Not(b)",
+        "bool t = {1}, bool f = {0}, float zero = {0}",
+        "Greater Not",
+    ),
     "unequal_to_zero": (21, INDEX, "a = Equal(zero, i) y = Not(a)", "int32 zero = {0}", "Cast"),
     "no_truth_of_a_number_that_is_broadcast": (
         21,

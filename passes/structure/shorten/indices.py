@@ -1,14 +1,16 @@
-"""Indices that count from the end and those that lie outside, as JAX writes them out: Gather takes the first itself."""
+"""Indices as JAX writes them out: of those that count from the end, those that lie outside and those that repeat."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...graph import Node, Value
 from ...types import DType, TensorType
-from .context import Context, Table, made_by, static, views_of
+from .context import SHORT_FLOATS, Context, Table, made_by, static, views_of
 
-_CLIP_OF_INTEGERS = 12  # the opset that brought it
+_CLIP_OF_INTEGERS, _RESIZE = 12, 11  # the opsets that brought them
 
 
 def gather(context: Context, node: Node) -> Value | None:
@@ -26,6 +28,30 @@ def gather(context: Context, node: Node) -> Value | None:
     if found is indices:
         return None
     return context.op.call(node.op_type, data, found, _types=[node.output.type], **node.attributes)
+
+
+def nearest(context: Context, node: Node) -> Value | None:
+    """Two Gathers that repeat every element of two dimensions are a Resize to the nearest one."""
+    inner = made_by(node.inputs[0], "Gather")
+    if inner is None or node.output.tensor.dtype not in SHORT_FLOATS or context.opset < _RESIZE:
+        return None
+    x, axes = inner.inputs[0], [one.attributes.get("axis", 0) % (one.output.rank or 1) for one in (node, inner)]
+    times = [_repeats(context, one) for one in (node, inner)]
+    if x is None or x.rank is None or axes[0] == axes[1] or None in times or not context.used_once(inner.output):
+        return None
+    scales = np.ones(x.rank, np.float32)
+    scales[axes] = times
+    options = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return context.op.Resize(x, None, context.op.const(scales), _types=[node.output.type], **options)
+
+
+def _repeats(context: Context, node: Node) -> int | None:
+    """How many times a Gather has each element of a dimension, one after the other."""
+    size, indices = _size(node.inputs[0], node.attributes.get("axis", 0)), context.constant(node.inputs[1])
+    if size is None or indices is None or indices.ndim != 1 or len(indices) % size:
+        return None
+    times = len(indices) // size
+    return times if times > 1 and (indices == np.arange(len(indices)) // times).all() else None
 
 
 def is_within(context: Context, node: Node) -> Value | None:
@@ -79,6 +105,6 @@ def _viewed(context: Context, value: Value, views: Sequence[Node]) -> Value:
 
 RULES: Table = {
     "And": [is_within],
-    "Gather": [gather],
+    "Gather": [gather, nearest],
     "GatherElements": [gather],
 }

@@ -80,7 +80,7 @@ def _broadcasts(values: Sequence[Value | None], shape: Shape) -> bool:
 
 
 def _neutral(number: int, indices: Sequence[int]) -> Shorter:
-    """A rule for x + 0, x * 1 and the like: the other operand, where it has the shape of the result.
+    """A rule for x + 0, x * 1, x and true, and the like: the other operand, where it has the shape of the result.
 
     Floats aren't added to 0, which makes 0 of -0.
     """
@@ -100,7 +100,8 @@ def _neutral(number: int, indices: Sequence[int]) -> Shorter:
 
 
 def _is(array: np.ndarray[Any, Any], number: int) -> bool:
-    return array.size == 1 and bool(array.reshape(-1)[0] == number) and not (number == 0 and np.signbit(array).any())
+    is_negative = array.dtype.kind == "f" and np.signbit(array).any()
+    return array.size == 1 and bool(array.reshape(-1)[0] == number) and not (number == 0 and is_negative)
 
 
 def negated(context: Context, node: Node) -> Value | None:
@@ -132,6 +133,8 @@ RULES: Table = {
     "Add": [_neutral(0, (0, 1))],
     "Sub": [_neutral(0, (1,))],
     "Mul": [_neutral(1, (0, 1))],
+    "And": [_neutral(1, (0, 1))],
+    "Or": [_neutral(0, (0, 1))],
     "Div": [_neutral(1, (1,))],
 }
 BROADCASTING: Table = {op_type: [broadcast] for op_type in _BROADCASTING}
