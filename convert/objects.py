@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..passes.errors import InvalidModel
+from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph
 from ..passes.schemas import HUB_OPSET
 from .format import FORMATS, Arguments, Format, Traced, format_by_suffix, format_of, format_of_dialect
@@ -132,11 +132,22 @@ def _type_name(source: Any) -> str:
 
 
 def store_graph(graph: Graph, folder: Path) -> Stored:
-    """A graph in its own dialect; one of the hub as the format that has all of the hub's operators."""
-    target = format_of_dialect(graph.dialect)
-    path = folder / f"model{target.suffixes[0]}"
-    target.write(target.lower_graph(graph, HUB_OPSET) if graph.dialect == "hub" else graph, path)
-    return Stored(path, target.name, f"<Graph {graph.name}>" if graph.name else "<Graph>")
+    """A graph in its own dialect, as the first of the formats which share that that can hold it (HLO text has no open
+    sizes, StableHLO has); one of the hub as the format that has all of the hub's operators."""
+    shown = f"<Graph {graph.name}>" if graph.name else "<Graph>"
+    first = format_of_dialect(graph.dialect)
+    if graph.dialect == "hub":
+        graph = first.lower_graph(graph, HUB_OPSET)
+    refusals: list[Unsupported] = []
+    for target in (entry for entry in FORMATS.values() if entry.dialect == first.dialect):
+        path = folder / f"model{target.suffixes[0]}"
+        try:
+            target.write(graph, path)
+        except Unsupported as refusal:
+            refusals.append(refusal)
+        else:
+            return Stored(path, target.name, shown)
+    raise refusals[0]
 
 
 def _content(data: bytes, format: str | None, folder: Path, shown: str) -> Stored:

@@ -27,7 +27,7 @@ _MOST_NODES = 200
 # operators that put elements elsewhere and look at none: input 0 is what moves (Concat: all)
 _MOVERS = words("Concat Expand Flatten Gather Identity Reshape Slice Split Squeeze Tile Transpose Unsqueeze")
 _COMPUTED = _MOVERS | words(
-    "Abs Add And Cast Ceil Clip Compress ConstantOfShape CumSum Div Equal Floor GatherElements GatherND Greater"
+    "Abs Add And Cast Ceil Clip Compress ConstantOfShape Conv CumSum Div Equal Floor GatherElements GatherND Greater"
     " GreaterOrEqual IsInf IsNaN Less LessOrEqual Max Min Mod Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin"
     " ReduceProd ReduceSum Reciprocal Round ScatterElements ScatterND Sign Sqrt Sub Sum Trilu Where Xor"
 )

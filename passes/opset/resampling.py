@@ -249,7 +249,9 @@ def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes:
     for index, position in enumerate(positions):
         factor, size = scale(index) if common is None else common, declared(index)
         region = _region(op, node, index, len(positions))
-        if _is_kept(factor, region, before[position], size):
+        same = after is not None and before[position] == after[position] is not None
+        by_size = (sizes is not None and common is None) or before[position] == 1
+        if _is_kept(factor, region, same, by_size):
             continue
         if size is not None:
             output = expr(op, [size], DType.FLOAT64)
@@ -270,14 +272,19 @@ def _region(op: StepBuilder, node: Node, index: int, count: int) -> tuple[Expr, 
     return bounds.gather([index]).cast(_F64), bounds.gather([index + count]).cast(_F64)
 
 
-def _is_kept(scale: Expr, region: tuple[Expr, Expr], before: object, after: int | None) -> bool:
-    """Whether nothing happens along an axis, whatever the model is given."""
+def _is_kept(scale: Expr, region: tuple[Expr, Expr], same: bool, by_size: bool) -> bool:
+    """Whether nothing happens along an axis, whatever the model is given.
+
+    Args:
+        same: it has as many elements afterwards, which its type says.
+        by_size: nothing but these numbers tells what happens, as the scale is their quotient, or there is one element.
+    """
     start, end = (bound.array for bound in region)
     if start is None or end is None or (start[0], end[0]) != (0, 1):
         return False
     if scale.array is not None and scale.array[0] == 1:
         return True
-    return before == after and (after == 1 or (scale.array is not None and math.isclose(scale.array[0], 1)))
+    return same and (by_size or (scale.array is not None and math.isclose(scale.array[0], 1)))
 
 
 def _filter(node: Node) -> _Filter:

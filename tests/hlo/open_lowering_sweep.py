@@ -71,6 +71,8 @@ def _choices(case: Case, inputs: Sequence[Any]) -> Iterator[list[int]]:
     if first is None:
         return
     size = len(arrays[first])  # type: ignore[arg-type]
+    if not size:
+        return  # open sizes are 1 at least
     alike = [at for at, value in enumerate(arrays) if value is not None and len(value) == size]
     yield alike
     if alike != [first]:
@@ -130,8 +132,26 @@ def opened(case: Case, oracle: Worker) -> Open | None:
                 break
             runs.append((feeds, made))
         if len(runs) == 2 and _as_recorded(case, runs[0][1], outputs) and _makes_passes(model, runs[1][0], oracle):
+            size = len(inputs[chosen[0]])
+            _say_outputs(model, (size, size + _MORE), [made for _, made in runs])
             return Open(model, runs)
     return None
+
+
+def _say_outputs(model: onnx.ModelProto, batch: tuple[int, int], made: Sequence[Sequence[np.ndarray]]) -> None:
+    """Declare the sizes of outputs as who wrote the model knows them: which are open, and which are the same at both
+    sizes of the batch."""
+    for value, *arrays in zip(model.graph.output, *made, strict=True):
+        shapes = [array.shape for array in arrays]
+        if len({*map(len, shapes)}) > 1:
+            continue
+        tensor = value.type.tensor_type
+        names = [dim.dim_param for dim in tensor.shape.dim] or [""] * len(shapes[0])
+        tensor.shape.SetInParent()
+        del tensor.shape.dim[:]
+        for name, *sizes in zip(names, *shapes, strict=True):
+            name = "batch" if tuple(sizes) == batch else name
+            tensor.shape.dim.add(**({"dim_value": sizes[0]} if len({*sizes}) == 1 else {"dim_param": name}))
 
 
 def _makes_passes(model: onnx.ModelProto, feeds: dict[str, Any], oracle: Worker) -> bool:

@@ -17,7 +17,7 @@ from ....passes.loop import Sliced, Stacked
 from ....passes.loops.ranges import scalar
 from ....passes.node import ancestors
 from ....passes.rewrite import Builder
-from ....passes.types import DType, TensorType
+from ....passes.types import Dim, DType, TensorType
 from ..infer_elementwise import ELEMENTWISE
 from .arrays import arrays
 
@@ -237,12 +237,12 @@ def _agrees(region: Graph, candidate: Extreme, a: float, b: float) -> bool:
 
 def is_count(value: Value, axis: int) -> bool:
     """Whether a value is 0, 1, 2 ... along an axis, the same in all its rows."""
-    shape = value.tensor.static_shape
-    if shape is None or not -1 < axis < len(shape):
+    shape = value.tensor.shape
+    if shape is None or None in shape or not -1 < axis < len(shape):
         return False
     array = constant_array(value)
     if array is not None:
-        steps = np.arange(shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))])
+        steps = np.arange(array.shape[axis]).reshape([-1 if at == axis else 1 for at in range(len(shape))])
         return bool((array == steps).all())
     maker = value.producer
     if maker is None or maker.domain or not maker.inputs or maker.inputs[0] is None:
@@ -252,18 +252,22 @@ def is_count(value: Value, axis: int) -> bool:
         kinds = (value.tensor.dtype, source.tensor.dtype)
         return all(kind is not None and _counts_to(kind, shape[axis]) for kind in kinds) and is_count(source, axis)
     if maker.op_type == "Range":
-        return [scalar(bound) for bound in maker.inputs] == [0, shape[axis], 1]
-    inner = source.tensor.static_shape
-    if inner is None:
+        return [scalar(maker.inputs[index]) for index in (0, 2)] == [0, 1]
+    inner = source.tensor.shape
+    if inner is None or None in inner:
         return False
     if maker.op_type == "Expand":
         index = axis - len(shape) + len(inner)
         return index >= 0 and inner[index] == shape[axis] and is_count(source, index)
-    if maker.op_type in ("Reshape", "Unsqueeze") and math.prod(inner) == shape[axis] == math.prod(shape):
-        long = [at for at, size in enumerate(inner) if size == shape[axis]]
-        return bool(long) and is_count(source, long[0])
+    if maker.op_type in ("Reshape", "Unsqueeze"):
+        long = [[at for at, size in enumerate(one) if size != 1] or [0] for one in (inner, shape)]
+        alike = len(long[0]) == 1 and long[1] in ([axis], [0]) and [inner[at] for at in long[0]] == [shape[axis]]
+        return bool(inner) and alike and is_count(source, long[0][0])
     return False
 
 
-def _counts_to(kind: DType, size: int) -> bool:
+def _counts_to(kind: DType, size: Dim) -> bool:
+    """Whether a type has the indices of an axis; no tensor has one so long that 32 bits don't do."""
+    if not isinstance(size, int):
+        return kind.is_integer and kind.bits >= 32
     return kind.is_integer and size <= 1 << (kind.bits - kind.is_signed)

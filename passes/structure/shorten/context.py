@@ -13,7 +13,7 @@ from ...graph import Graph, Node, Value
 from ...infer import constant_array
 from ...rewrite import Builder, Rewriter
 from ...tensor import TensorData
-from ...types import DType, merge
+from ...types import DType, Shape, TensorType, merge
 
 Array = np.ndarray[Any, Any]
 FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
@@ -154,6 +154,20 @@ def static(value: Value | None) -> tuple[int, ...] | None:
     return None if value is None else value.tensor.static_shape
 
 
+def viewed(context: Context, value: Value, views: Sequence[Node]) -> Value:
+    """The views, the last one first, of another value of the same shape."""
+    for view in reversed(views):
+        types = [TensorType(value.tensor.dtype, view.output.tensor.shape)]
+        value = context.op.call(view.op_type, value, *view.inputs[1:], _types=types, **view.attributes)
+    return value
+
+
+def certain(value: Value | None) -> Shape | None:
+    """The sizes of a value, those that are open by their names; None unless each of them is known or has one."""
+    shape = None if value is None else value.tensor.shape
+    return None if shape is None or None in shape else shape
+
+
 def is_one_element(value: Value | None) -> bool:
     """Whether a value certainly has one element, so that it broadcasts the same in whatever shape of ones it has."""
     shape = static(value)
@@ -176,8 +190,8 @@ def unviewed(value: Value | None) -> Value | None:
 
 def broadcasts_as_kept(value: Value | None, x: Value | None, axes: Sequence[int]) -> bool:
     """Whether a value has the shape of a reduction of x over some axes that keeps them, as far as broadcasting goes."""
-    own, shape = (None if one is None else one.tensor.shape for one in (value, x))
-    if own is None or shape is None or None in own:
+    own, shape = certain(value), None if x is None else x.tensor.shape
+    if own is None or shape is None:
         return False
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
     return (1,) * (len(kept) - len(own)) + own == kept or (is_one_element(value) and {*kept} <= {1})

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...graph import Node, Value
-from .context import SHORT_FLOATS, Context, Table, made_by, static, unviewed
+from .context import SHORT_FLOATS, Context, Table, certain, made_by, unviewed
 from .norms import deviation_of
 
 
@@ -66,7 +66,7 @@ def _of_channels(context: Context, centred: Node, inverse: Value | None) -> _Nor
     if x is None or mean is None or mean.inputs[0] is None or unviewed(mean.inputs[0]) is not unviewed(x):
         return None
     shape, grouped, axes = x.tensor.shape, mean.inputs[0].tensor.shape, context.integers(mean.input(1))
-    if shape is None or grouped is None or axes is None or len(shape) < 3 or None in shape:
+    if shape is None or grouped is None or axes is None or len(shape) < 2 or None in shape:
         return None
     groups, size = grouped[-2:]
     if grouped[:-2] != shape[:-1] or not isinstance(groups, int) or not isinstance(size, int):
@@ -90,7 +90,7 @@ def _of_groups(value: Value | None) -> Value | None:
     which is joined with the one before then. Any other value without its views."""
     value = unviewed(value)
     spread = made_by(value, "Expand")
-    before, after = static(spread.inputs[0]) if spread is not None else None, static(value)
+    before, after = certain(spread.inputs[0]) if spread is not None else None, certain(value)
     if spread is None or before is None or after is None or before[:-1] + after[-1:] != after or before[-1] != 1:
         return value
     return unviewed(spread.inputs[0])

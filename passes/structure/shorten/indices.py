@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ...graph import Node, Value
-from ...types import DType, TensorType
-from .context import SHORT_FLOATS, Context, Table, made_by, static, views_of
+from ...types import DType
+from .context import SHORT_FLOATS, Context, Table, certain, made_by, viewed, views_of
 
 _CLIP_OF_INTEGERS, _RESIZE = 12, 11  # the opsets that brought them
 
@@ -61,15 +59,15 @@ def is_within(context: Context, node: Node) -> Value | None:
         low, high = made_by(node.inputs[1], "GreaterOrEqual"), made_by(node.inputs[0], "LessOrEqual")
     if low is None or high is None or low.inputs[0] is not high.inputs[0] or context.number(low.inputs[1]) != 0:
         return None
-    last, shape = context.number(high.inputs[1]), static(low.inputs[0])
+    last, shape = context.number(high.inputs[1]), certain(low.inputs[0])
     views, index = views_of(low.inputs[0])
-    if last is None or shape is None or shape != static(node.output):
+    if last is None or shape is None or shape != certain(node.output):
         return None
     clipped = _within(context, index, int(last) + 1)
     bare = made_by(clipped, "Clip")
     if clipped is None or bare is None:
         return None
-    return _viewed(context, context.op.Equal(clipped, bare.inputs[0]), views)
+    return viewed(context, context.op.Equal(clipped, bare.inputs[0]), views)
 
 
 def _within(context: Context, value: Value | None, size: int) -> Value | None:
@@ -84,23 +82,16 @@ def _within(context: Context, value: Value | None, size: int) -> Value | None:
     if index is None or below.inputs[0] is not index or context.number(below.inputs[1]) != 0:
         return None
     added = [context.number(other) for one, other in (total.inputs, total.inputs[::-1]) if one is index]
-    if size not in added or dtype not in (DType.INT32, DType.INT64) or static(index) != static(chosen.output):
+    if size not in added or dtype not in (DType.INT32, DType.INT64) or certain(index) != certain(chosen.output):
         return None
     bounds = (context.op.const(bound, dtype) for bound in (-size, size - 1))
-    return _viewed(context, context.op.Clip(index, *bounds, _types=[index.type]), views)
+    return viewed(context, context.op.Clip(index, *bounds, _types=[index.type]), views)
 
 
 def _size(data: Value | None, axis: int) -> int | None:
     shape = data.tensor.shape if data is not None else None
     size = shape[axis] if shape else None
     return size if isinstance(size, int) and size else None
-
-
-def _viewed(context: Context, value: Value, views: Sequence[Node]) -> Value:
-    for view in reversed(views):
-        types = [TensorType(value.tensor.dtype, view.output.tensor.shape)]
-        value = context.op.call(view.op_type, value, *view.inputs[1:], _types=types, **view.attributes)
-    return value
 
 
 RULES: Table = {

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from ...graph import Graph, Node, Value
 from ...infer import words
-from .context import SHORT_FLOATS, Context, Table, made_by, part_of_shape, permutation, static, unviewed
+from .context import Context, Table, made_by, part_of_shape, permutation, static
+from .norms import by_channel
 
 RECURRENT = words("GRU LSTM RNN")
 _BIAS, _LENGTHS, _STATES = 3, 4, (5, 6)
@@ -22,53 +19,11 @@ def bias(context: Context, node: Node) -> Value | None:
         added = node.inputs[1 - index]
         if conv is None or added is None or conv.input(2) is not None or not context.used_once(conv.output):
             continue
-        shape, rank, channels = static(added), conv.output.rank, _channels(conv)
-        if shape is None or rank is None or channels is None or len(shape) > rank:
-            continue
-        if shape and (1,) * (rank - len(shape)) + shape != (1, channels) + (1,) * (rank - 2):
-            continue
-        vector = context.viewed(added, lambda array, count=channels: np.broadcast_to(array.reshape(-1), (count,)))
-        options = {"_types": [node.output.type], "_name": node.name, **conv.attributes}
-        return vector and context.op.call(conv.op_type, *conv.inputs[:2], vector, **options)
+        vector = by_channel(context, added, _channels(conv), conv.output.rank)
+        if vector is not None:
+            options = {"_types": [node.output.type], "_name": node.name, **conv.attributes}
+            return context.op.call(conv.op_type, *conv.inputs[:2], vector, **options)
     return None
-
-
-def average_pool(context: Context, node: Node) -> Value | None:
-    """The sums of windows over the number of their elements: Conv(x, ones) / n, each channel by itself, which may be
-    seen as one of a batch or as one of many channels."""
-    conv, number = made_by(unviewed(node.inputs[0]), "Conv"), context.constant(node.inputs[1])
-    weights = context.constant(conv.inputs[1]) if conv is not None else None
-    if conv is None or weights is None or number is None or number.ndim or conv.input(2) is not None:
-        return None
-    x = _with_channels_of(node.output, conv)
-    group, window = conv.attributes.get("group", 1), weights.shape[2:]
-    dilations, padding = conv.attributes.get("dilations", [1]), conv.attributes.get("auto_pad", "NOTSET")
-    sums = (weights == 1).all() and weights.shape[:2] == (group, 1) and number == math.prod(window)
-    if x is None or padding != "NOTSET" or {*dilations} != {1} or not sums or not context.used_once(conv.output):
-        return None
-    if node.output.tensor.dtype not in SHORT_FLOATS:
-        return None
-    pads = conv.attributes.get("pads", [0])
-    return context.op.AveragePool(
-        x,
-        kernel_shape=list(window),
-        strides=conv.attributes.get("strides"),
-        pads=pads if any(pads) else None,
-        count_include_pad=1 if any(pads) else None,
-        _types=[node.output.type],
-    )
-
-
-def _with_channels_of(result: Value, conv: Node) -> Value | None:
-    """A convolution's image in the shape in which it has the batch and the channels of a view of what it gives."""
-    image, shape, made = conv.inputs[0], static(result), static(conv.output)
-    if image is None or shape is None or shape == made:
-        return image
-    before, x = static(image), unviewed(image)
-    own = static(x)
-    if made is None or before is None or own is None or own[:2] != shape[:2]:
-        return None
-    return x if (own[2:], shape[2:]) == (before[2:], made[2:]) and len(own) == len(before) else None
 
 
 def _channels(conv: Node) -> int | None:
@@ -133,4 +88,4 @@ def spare_outputs(graph: Graph) -> bool:
     return changed
 
 
-RULES: Table = {"Add": [bias], "Div": [average_pool]}
+RULES: Table = {"Add": [bias]}

@@ -225,17 +225,17 @@ def instance_normalization(context: Context, node: Node) -> Value | None:
             shape = found.x.tensor.shape if found is not None else None
             if found is None or shape is None or len(shape) < 3 or found.axes != list(range(2, len(shape))):
                 continue
-            parts = [_by_channel(context, value, shape[1], len(shape)) for value in (scale, bias)]
+            parts = [by_channel(context, value, shape[1], len(shape)) for value in (scale, bias)]
             if None not in parts:
                 options = {"epsilon": found.epsilon, "_types": [node.output.type]}
                 return context.op.InstanceNormalization(found.x, *parts, **options)
     return None
 
 
-def _by_channel(context: Context, value: Value | None, channels: object, rank: int) -> Value | None:
+def by_channel(context: Context, value: Value | None, channels: object, rank: int | None) -> Value | None:
     """A number for each channel, or one for all, as a vector; None of what varies along other dimensions, too."""
     own, source = static(value), unviewed(value)
-    if value is None or own is None or not isinstance(channels, int) or len(own) > rank:
+    if value is None or own is None or not isinstance(channels, int) or rank is None or len(own) > rank:
         return None
     padded = (1,) * (rank - len(own)) + own
     if padded[1] not in (1, channels) or math.prod(padded) != padded[1]:

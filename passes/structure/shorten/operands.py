@@ -11,7 +11,7 @@ from ...graph import Node, Value
 from ...infer import words
 from ...protos import DTYPES, ENUMS
 from ...types import DType, Shape, TensorType
-from .context import FLOATS, Context, Shorter, Table, made_by, static
+from .context import FLOATS, Context, Shorter, Table, certain, made_by
 
 _BROADCASTING = words(
     "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
@@ -41,7 +41,7 @@ def cast(context: Context, node: Node) -> Value | None:
 
 
 def broadcast(context: Context, node: Node) -> Value | None:
-    """Operands as they are before Expand, or before axes of size 1 are put in front, where broadcasting does that."""
+    """Operands as they are before Expand, or before axes of size 1 come or go in front, where broadcasting does it."""
     shape = node.output.tensor.shape
     if shape is None:
         return None
@@ -56,15 +56,15 @@ def broadcast(context: Context, node: Node) -> Value | None:
 
 
 def _bare(value: Value | None) -> Value | None:
-    node = made_by(value, "Expand", "Reshape", "Unsqueeze")
+    node = made_by(value, "Expand", "Reshape", "Squeeze", "Unsqueeze")
     data = node.inputs[0] if node is not None else None
     if node is None or data is None or node.op_type == "Expand":
         return data
-    before, after = static(data), static(value)
-    if before is None or after is None:
+    before, after = certain(data), certain(value)
+    if before is None or after is None or before == after:
         return None
-    front = len(after) - len(before)
-    return data if front > 0 and after == (1,) * front + before else None
+    most = max(len(before), len(after))
+    return data if (1,) * (most - len(before)) + before == (1,) * (most - len(after)) + after else None
 
 
 def _broadcasts(values: Sequence[Value | None], shape: Shape) -> bool:
@@ -112,7 +112,7 @@ def negated(context: Context, node: Node) -> Value | None:
     for x, other in (before.inputs, before.inputs[::-1]):
         if x is None or context.number(other) != 0 or not context.used_once(before.output):
             continue
-        if x.tensor.dtype in _AS_BOOL and static(x) == static(node.output) is not None:
+        if x.tensor.dtype in _AS_BOOL and certain(x) == certain(node.output) is not None:
             return context.op.Cast(x, to=ENUMS[DType.BOOL], _types=[node.output.type])
     return None
 
@@ -123,7 +123,7 @@ def chosen(context: Context, node: Node) -> Value | None:
     if condition is None or not condition.size or condition.all() != condition.any():
         return None
     operand = node.inputs[1 if condition.all() else 2]
-    return operand if operand is not None and static(operand) == static(node.output) is not None else None
+    return operand if certain(operand) == certain(node.output) is not None else None
 
 
 RULES: Table = {

@@ -1,4 +1,4 @@
-"""Matrix products between moves of dimensions: Einsum.
+"""Matrix products between moves of dimensions: Einsum; with what is added to them: Gemm.
 
 A dimension of a value before the moves is an atom; a dimension of what MatMul multiplies is a group of atoms that lie
 one behind the other, as Reshape joins them.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ...graph import Node, Value
 from ...infer import words
 from ...sizes import dims_of
-from .context import FLOATS, Context, Table, made_by, permutation
+from .context import FLOATS, Context, Table, certain, made_by, permutation, unviewed
 
 _MOVES = words("Reshape Squeeze Transpose Unsqueeze")
 _SINCE = 12
@@ -60,8 +60,8 @@ def einsum(context: Context, node: Node) -> Value | None:
     operands = [value for value, _ in found.operands]
     if len(letters) > len(string.ascii_letters) or len({*result}) < len(result):
         return None
-    if any(made_by(value, "DequantizeLinear") for value in operands):
-        return None  # runtimes compute in integers where they see the operator that they know for it
+    if any(map(_is_dequantized, operands)):
+        return None
     gemm = _gemm(context, node, operands, [*terms, result])
     if gemm is not None:
         return gemm
@@ -80,6 +80,49 @@ def _gemm(context: Context, node: Node, operands: Sequence[Value], terms: Sequen
             flips = {"transA": int(left[0] != result[0]) or None, "transB": int(right[1] != result[1]) or None}
             return context.op.Gemm(a, b, _types=[node.output.type], **flips)
     return None
+
+
+def biased(context: Context, node: Node) -> Value | None:
+    """A product of two matrices of floats plus what broadcasts to it: Gemm."""
+    for index in (0, 1):
+        product, bias = made_by(node.inputs[index], "MatMul", "Gemm"), node.inputs[1 - index]
+        own, shape = certain(bias), certain(node.output)
+        if product is None or bias is None or own is None or shape is None or product.input(2) is not None:
+            continue
+        operands = [value for value in product.inputs if value is not None]
+        if {value.rank for value in operands} != {2} or certain(product.output) != shape or len(own) > 2:
+            continue
+        is_float = node.output.tensor.dtype in FLOATS and not any(map(_is_dequantized, operands))
+        if is_float and context.used_once(product.output):
+            return context.op.Gemm(*operands, bias, _types=[node.output.type], **product.attributes)
+    return None
+
+
+def flipped(context: Context, node: Node) -> Value | None:
+    """Transpose(Gemm(a, b, c)) is Gemm(b, a, c), each of them transposed, where that needs nothing for c."""
+    gemm = made_by(node.inputs[0], "Gemm")
+    if gemm is None or permutation(node) != [1, 0] or not context.used_once(gemm.output):
+        return None
+    a, b, bias = gemm.inputs[0], gemm.inputs[1], gemm.input(2)
+    if bias is not None:
+        own, source = certain(bias), unviewed(bias)
+        if own is not None and len(own) == 2 and own[1] == 1 and certain(source) == own[:1]:
+            bias = source
+        elif own is None or len(own) > 0:
+            bias = context.viewed(bias, lambda array: array.reshape((1,) * (2 - array.ndim) + array.shape).T)
+            if bias is None:
+                return None
+    flips = {
+        key: int(not gemm.attributes.get(other, 0)) or None
+        for key, other in (("transA", "transB"), ("transB", "transA"))
+    }
+    rest = {key: value for key, value in gemm.attributes.items() if key not in flips}
+    return context.op.Gemm(b, a, bias, _types=[node.output.type], **rest, **flips)
+
+
+def _is_dequantized(value: Value) -> bool:
+    """Of these runtimes compute in integers where they see the operator that they know for it."""
+    return made_by(value, "DequantizeLinear") is not None
 
 
 def _spelled(atoms: Iterable[_Atom], letters: dict[_Atom, str]) -> str:
@@ -206,4 +249,8 @@ def _moved(node: Node, groups: _Groups) -> _Groups | None:
     return made if not atoms else None
 
 
-RULES: Table = {name: [einsum] for name in ("MatMul", *_MOVES)}
+RULES: Table = {
+    **{name: [einsum] for name in ("MatMul", *_MOVES)},
+    "Transpose": [flipped, einsum],
+    "Add": [biased],
+}

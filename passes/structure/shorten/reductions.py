@@ -46,6 +46,18 @@ def kept(context: Context, node: Node) -> Value | None:
     return context.op.call(reduction.op_type, *reduction.inputs, _types=[node.output.type], **attributes)
 
 
+def of_one(context: Context, node: Node) -> Value | None:
+    """The largest, the least and the product of one element along each axis: that element."""
+    x = node.inputs[0]
+    axes = _axes(context, node.input(1), x.rank) if x is not None else None
+    shape = x.tensor.shape if x is not None else None
+    if x is None or axes is None or shape is None or any(shape[axis] != 1 for axis in axes):
+        return None
+    if node.attributes.get("keepdims", 1):
+        return x
+    return context.op.Squeeze(x, context.sizes(axes), _types=[node.output.type])
+
+
 def bounded(context: Context, node: Node) -> Value | None:
     """Max(x, -inf) and Min(x, inf), of one number and a value of the result's shape."""
     infinite = np.inf if node.op_type == "Min" else -np.inf
@@ -123,6 +135,7 @@ def log_softmax(context: Context, node: Node) -> Value | None:
 
 RULES: Table = {
     "Unsqueeze": [kept],
+    **dict.fromkeys(("ReduceMax", "ReduceMin", "ReduceProd"), (of_one,)),
     "Max": [bounded],
     "Min": [bounded],
     "Div": [mean, softmax],

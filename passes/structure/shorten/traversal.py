@@ -16,7 +16,21 @@ from ...schemas import HUB_OPSET
 from ...tensor import TensorData
 from ...types import DType
 from ..simplify import RemoveDead, identity_input
-from . import activations, groups, indices, layers, layout, moves, norms, operands, products, reductions, sizes, splits
+from . import (
+    activations,
+    groups,
+    indices,
+    layers,
+    layout,
+    moves,
+    norms,
+    operands,
+    pools,
+    products,
+    reductions,
+    sizes,
+    splits,
+)
 from .context import Context, RecordingBuilder
 from .duplicates import computed_before, share_constants
 
@@ -31,6 +45,7 @@ _RULES = combine(
     reductions.RULES,
     activations.RULES,
     layers.RULES,
+    pools.RULES,
     products.RULES,
     norms.RULES,
     groups.RULES,
