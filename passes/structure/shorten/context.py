@@ -21,6 +21,9 @@ SHORT_FLOATS = (DType.FLOAT16, DType.FLOAT32)
 """Those in which ONNX Runtime computes most composite operators."""
 
 
+VIEWS = ("Reshape", "Squeeze", "Unsqueeze")
+
+
 class RecordingBuilder(Builder):
     """A builder that tells what it has built.
 
@@ -177,7 +180,7 @@ def is_one_element(value: Value | None) -> bool:
 def views_of(value: Value | None) -> tuple[list[Node], Value | None]:
     """The views that a value is made by, the last one first, and what they are views of."""
     views: list[Node] = []
-    while (node := made_by(value, "Reshape", "Squeeze", "Unsqueeze")) is not None:
+    while (node := made_by(value, *VIEWS)) is not None:
         views.append(node)
         value = node.inputs[0]
     return views, value

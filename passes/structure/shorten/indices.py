@@ -18,11 +18,13 @@ def gather(context: Context, node: Node) -> Value | None:
     cast, found = made_by(indices, "Cast"), indices
     if cast is not None and cast.inputs[0] is not None and cast.inputs[0].tensor.dtype is DType.INT32:
         found = cast.inputs[0]
-    clipped = made_by(found, "Clip")
+    views, inner = views_of(found)
+    clipped = made_by(inner, "Clip")
     bounds = [context.number(clipped.input(index)) for index in (1, 2)] if clipped is not None else []
     size = _size(data, node.attributes.get("axis", 0))
     if clipped is not None and size is not None and bounds == [0, size - 1]:
-        found = _within(context, clipped.inputs[0], size) or found
+        within = _within(context, clipped.inputs[0], size)
+        found = found if within is None else viewed(context, within, views)
     if found is indices:
         return None
     return context.op.call(node.op_type, data, found, _types=[node.output.type], **node.attributes)

@@ -8,12 +8,16 @@ from ...core import CORE
 from ...graph import Node, Value
 from ...infer import words
 from ...types import TensorType
-from .context import Context, Table, made_by, permutation
+from .context import VIEWS, Context, Table, certain, is_one_element, made_by, permutation, viewed
 from .reductions import REDUCTIONS
 
 _ELEMENTWISE = frozenset(name for name, row in CORE.items() if "elementwise" in row.properties) | words(
     "Celu Clip Elu Gelu HardSigmoid HardSwish LeakyRelu Mish Reciprocal Relu Selu Sigmoid Softplus Softsign Swish"
 )
+
+
+_DEEPEST = 3  # elementwise operators between two views
+_MOST_USERS = 16  # of one value, which each of them looks at
 
 
 def behind(context: Context, node: Node) -> Value | None:
@@ -53,11 +57,76 @@ def _is_gain(context: Context, node: Node, perm: Sequence[int]) -> bool:
         moved = made_by(value, "Transpose")
         if moved is None:
             continue
-        if moved.output in context.graph.outputs:
+        users = context.graph.uses(moved.output)
+        if moved.output in context.graph.outputs or len(users) > _MOST_USERS:
             return False
-        for user, _ in context.graph.uses(moved.output):
+        for user, _ in users:
             back = permutation(user) if user.op == ("", "Transpose") else None
             if user is not node and back is None and _alike(context, user) != perm and not _is_reduced(context, user):
+                return False
+    return True
+
+
+def behind_view(context: Context, node: Node) -> Value | None:
+    """f(Reshape(x), Reshape(y), ...) is Reshape(f(x, y, ...)), of x and y of one shape; so is that of operands which
+    broadcast to x and to the view of it alike: single elements, and what has the dimensions at the end only that are
+    the same in both. It is where there is more than one, or where it meets another behind f."""
+    view = _same_view(context, node)
+    if view is None or not _all_go_behind(context, node):
+        return None
+    if len({*filter(_is_view, node.inputs)}) < 2 and not _meets_view(context, node):
+        return None
+    inputs = [value if (made := made_by(value, *VIEWS)) is None else made.inputs[0] for value in node.inputs]
+    types = [TensorType(node.output.tensor.dtype, view.inputs[0].tensor.shape if view.inputs[0] is not None else None)]
+    made = context.op.call(node.op_type, *inputs, _types=types, **node.attributes)
+    return viewed(context, made, [view])
+
+
+def _is_view(value: Value | None) -> bool:
+    return made_by(value, *VIEWS) is not None
+
+
+def _same_view(context: Context, node: Node) -> Node | None:
+    """One of the views that an elementwise operator's operands are, if all are views as `behind_view` says."""
+    if node.domain or node.regions or node.op_type not in _ELEMENTWISE or len(node.outputs) != 1:
+        return None
+    views = [view for value in node.inputs if (view := made_by(value, *VIEWS)) is not None]
+    after, before = certain(node.output), certain(views[0].inputs[0]) if views else None
+    if before is None or after is None:
+        return None
+    if any(certain(view.inputs[0]) != before or certain(view.output) != after for view in views):
+        return None
+    for value in node.inputs:
+        own = certain(value)
+        if value is None or _is_view(value):
+            continue
+        if own is None or len(own) > min(len(before), len(after)):
+            return None
+        if own and not is_one_element(value) and before[-len(own) :] != after[-len(own) :]:
+            return None
+    return views[0]
+
+
+def _meets_view(context: Context, node: Node, depth: int = _DEEPEST) -> bool:
+    """Whether a view follows behind elementwise operators."""
+    users = [user for user, _ in context.graph.uses(node.output)]
+    if any(not user.domain and user.op_type in VIEWS for user in users):
+        return True
+    return depth > 0 and any(
+        not user.domain and user.op_type in _ELEMENTWISE and _meets_view(context, user, depth - 1) for user in users[:2]
+    )
+
+
+def _all_go_behind(context: Context, node: Node) -> bool:
+    """Whether the views before a node go, since every other user of what they give goes behind them, too."""
+    for value in node.inputs:
+        if value is None or not _is_view(value):
+            continue
+        users = context.graph.uses(value)
+        if value in context.graph.outputs or len(users) > _MOST_USERS:
+            return False
+        for user, _ in users:
+            if user is not node and user.op_type not in VIEWS and _same_view(context, user) is None:
                 return False
     return True
 
@@ -99,6 +168,6 @@ def _reduced_axes(context: Context, node: Node) -> list[int] | None:
 
 
 RULES: Table = {
-    **{name: [behind] for name in _ELEMENTWISE},
+    **{name: [behind, behind_view] for name in _ELEMENTWISE},
     **{name: [reduced] for name in REDUCTIONS},
 }

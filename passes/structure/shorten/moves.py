@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from ...graph import Node, Value
 from ...infer import words
-from .context import Context, Table, made_by, part_of_shape, permutation, static
+from .context import Context, Table, certain, made_by, part_of_shape, permutation, static, unviewed
 
 _VIEWS = words("Reshape Squeeze Unsqueeze Flatten")
 
@@ -106,6 +108,36 @@ def _target(value: Value) -> list[int] | None:
     return sizes if sizes.count(-1) <= 1 and 0 not in sizes else None
 
 
+def tile(context: Context, node: Node) -> Value | None:
+    """Reshape(Expand(Unsqueeze(x))) that repeats whole dimensions, one copy behind the other."""
+    spread = made_by(node.inputs[0], "Expand")
+    x = unviewed(spread.inputs[0]) if spread is not None else None
+    found = [certain(value) for value in (x, spread and spread.inputs[0], spread and spread.output, node.output)]
+    if spread is None or x is None or not context.used_once(spread.output):
+        return None
+    own, narrow, wide, result = found
+    if own is None or narrow is None or wide is None or result is None or len(own) != len(result):
+        return None
+    if [size for size in own if size != 1] != [size for size in narrow if size != 1]:
+        return None
+    narrow = (1,) * (len(wide) - len(narrow)) + narrow
+    times, left = [1], [index for index, size in enumerate(own) if size != 1]
+    repeats = [1] * len(own)
+    for before, after in zip(narrow, wide, strict=True):
+        if before != 1:
+            repeats[left.pop(0)], times = math.prod(times), [1]
+        elif not isinstance(after, int):
+            return None
+        else:
+            times.append(after)
+    known = [
+        (size, copies, made) for size, copies, made in zip(own, repeats, result, strict=True) if isinstance(size, int)
+    ]
+    if math.prod(times) != 1 or any(size * copies != made for size, copies, made in known) or len(own) - len(known) > 1:
+        return None
+    return context.op.Tile(x, context.sizes(repeats), _types=[node.output.type])
+
+
 def computed_shape(context: Context, node: Node) -> Value | None:
     """Reshape to a shape that the model computes, though it is known but for one size."""
     data = node.inputs[0]
@@ -161,7 +193,7 @@ def _copied(context: Context, node: Node) -> list[int] | None:
 
 RULES: Table = {
     "Transpose": [transpose, view],
-    "Reshape": [view, computed_shape],
+    "Reshape": [view, tile, computed_shape],
     "Squeeze": [view],
     "Unsqueeze": [view],
     "Flatten": [view],
