@@ -33,7 +33,12 @@ ROWS = {
         "Transpose",
     ),
     "transpose_default_twice": ("float[A, B, C] x", "a = Transpose(x) b = Transpose(a) y = Neg(b)", "Neg"),
-    "transpose_of_one_kept": ("float[2, 3] x", "a = Transpose(x) b = Neg(a) y = Add(a, b)", "Transpose Neg Add"),
+    "transpose_of_one_kept": (
+        "float[2, 3] x",
+        "a = Transpose(x) b = Neg(a) y = Concat<axis=0>(a, b)",
+        "Transpose Neg Concat",
+    ),
+    "transpose_of_both_behind": ("float[2, 3] x", "a = Transpose(x) b = Neg(a) y = Add(a, b)", "Neg Add Transpose"),
     "transpose_handed_out": ("float[2, 3] x", "a = Transpose(x) y = Transpose(a)", "Identity"),
     "transpose_of_constant": (
         "float[2, 3] x",

@@ -330,7 +330,58 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "float[2, 2, 1, 1] zeros = {0, 0, 0, 0}",
         "Equal Not",
     ),
+    # moves
+    "tile": (
+        21,
+        "float[2, 3] x",
+        "a = Unsqueeze(x, ax) b = Expand(a, s) y = Reshape(b, t)",
+        "int64[2] ax = {0, 2}, int64[4] s = {2, 2, 4, 3}, int64[2] t = {4, 12}",
+        "Tile",
+    ),
+    "no_tile_of_elements": (
+        21,
+        "float[2, 3] x",
+        "a = Unsqueeze(x, ax) b = Expand(a, s) y = Reshape(b, t)",
+        "int64[1] ax = {2}, int64[3] s = {2, 3, 4}, int64[2] t = {2, 12}",
+        "Unsqueeze Expand Reshape",
+    ),
+    "views_around_activations": (
+        21,
+        "float[2, 3, 4] x",
+        "a = Reshape(x, s) b = Sigmoid(a) c = Mul(a, b) d = Add(c, k) y = Reshape(d, t)",
+        "int64[2] s = {6, 4}, int64[3] t = {2, 3, 4}, float[4] k = {1, 2, 3, 4}",
+        "Sigmoid Mul Add",
+    ),
+    "view_that_parts_what_is_added": (
+        21,
+        "float[2, 3, 4] x",
+        "a = Reshape(x, s) b = Add(a, k) y = Reshape(b, t)",
+        "int64[2] s = {4, 6}, int64[3] t = {2, 3, 4}, float[6] k = {1, 2, 3, 4, 5, 6}",
+        "Reshape Add Reshape",
+    ),
+    "largest_of_one": (21, "float[2, 1, 3] x", "a = ReduceMax<keepdims=0>(x, ax) y = Neg(a)", SECOND, "Squeeze Neg"),
     # products
+    "gemm_with_a_bias": (
+        21,
+        "float[3, 4] x, float[4, 5] z, float[5] b",
+        "a = MatMul(x, z) y = Add(b, a)",
+        "",
+        "Gemm",
+    ),
+    "gemm_turned_round": (
+        21,
+        "float[3, 4] x, float[5, 4] z",
+        "t = Transpose<perm=[1, 0]>(x) a = MatMul(z, t) c = Add(a, b) y = Transpose<perm=[1, 0]>(c)",
+        "float[5, 1] b = {1, 2, 3, 4, 5}",
+        "Gemm",
+    ),
+    "no_gemm_of_what_the_bias_widens": (
+        21,
+        "float[1, 4] x, float[4, 5] z, float[3, 5] b",
+        "a = MatMul(x, z) y = Add(b, a)",
+        "",
+        "MatMul Add",
+    ),
     "einsum": (
         21,
         "float[2, 3, 4, 5] x, float[2, 6, 4, 5] z",
@@ -453,6 +504,27 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "float[6, 1, 1, 2] w = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, float n = {2}, int64[4] s = {1, 6, 4, 4},"
         "int64[4] t = {3, 2, 4, 3}",
         "AveragePool",
+    ),
+    "means_of_what_padding_leaves": (
+        21,
+        "float[1, 2, 4, 4] x",
+        "a = Conv<group=2, pads=[0, 0, 1, 1], strides=[2, 2]>(x, w) y = Div(a, n)",
+        "float[2, 1, 3, 3] w = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, float[2, 2] n = {9, 6, 6, 4}",
+        "AveragePool",
+    ),
+    "no_means_of_other_counts": (
+        21,
+        "float[1, 2, 4, 4] x",
+        "a = Conv<group=2, pads=[0, 0, 1, 1], strides=[2, 2]>(x, w) y = Div(a, n)",
+        "float[2, 1, 3, 3] w = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, float[2, 2] n = {9, 6, 6, 5}",
+        "Conv Div",
+    ),
+    "largest_of_a_batch_as_channels": (
+        21,
+        "float[3, 2, 4, 4] x",
+        "v = Reshape(x, s) a = MaxPool<kernel_shape=[2, 2]>(v) y = Reshape(a, t)",
+        "int64[4] s = {6, 1, 4, 4}, int64[4] t = {3, 2, 3, 3}",
+        "MaxPool",
     ),
     "average_pool_of_other_channels": (
         21,

@@ -33,14 +33,20 @@ def behind(context: Context, node: Node) -> Value | None:
     return context.op.Transpose(made, perm=perm, _types=[node.output.type])
 
 
-def _alike(context: Context, node: Node) -> list[int] | None:
-    """The order into which an elementwise operator's operands are brought; None where there is none, or several."""
+def _alike(context: Context, node: Node, depth: int = 0) -> list[int] | None:
+    """The order into which an elementwise operator's operands are brought; None where there is none, or several.
+
+    Args:
+        depth: how many elementwise operators may stand between the Transpose and an operand, as they go before it.
+    """
     if node.domain or node.regions or node.op_type not in _ELEMENTWISE or len(node.outputs) != 1:
         return None
     found: list[int] | None = None
     for value in node.inputs:
-        moved = made_by(value, "Transpose")
+        moved, maker = made_by(value, "Transpose"), None if value is None else value.producer
         perm = permutation(moved) if moved is not None else None
+        if perm is None and depth and maker is not None:
+            perm = _alike(context, maker, depth - 1)
         if perm is None:
             if value is not None and value.rank != 0 and context.constant(value) is None:
                 return None
@@ -62,7 +68,9 @@ def _is_gain(context: Context, node: Node, perm: Sequence[int]) -> bool:
             return False
         for user, _ in users:
             back = permutation(user) if user.op == ("", "Transpose") else None
-            if user is not node and back is None and _alike(context, user) != perm and not _is_reduced(context, user):
+            if user is node or back is not None or _is_reduced(context, user):
+                continue
+            if _alike(context, user, _DEEPEST) != perm:
                 return False
     return True
 
@@ -86,8 +94,12 @@ def _is_view(value: Value | None) -> bool:
     return made_by(value, *VIEWS) is not None
 
 
-def _same_view(context: Context, node: Node) -> Node | None:
-    """One of the views that an elementwise operator's operands are, if all are views as `behind_view` says."""
+def _same_view(context: Context, node: Node, depth: int = 0) -> Node | None:
+    """One of the views that an elementwise operator's operands are, if all are views as `behind_view` says.
+
+    Args:
+        depth: see `_alike`.
+    """
     if node.domain or node.regions or node.op_type not in _ELEMENTWISE or len(node.outputs) != 1:
         return None
     views = [view for value in node.inputs if (view := made_by(value, *VIEWS)) is not None]
@@ -99,6 +111,9 @@ def _same_view(context: Context, node: Node) -> Node | None:
     for value in node.inputs:
         own = certain(value)
         if value is None or _is_view(value):
+            continue
+        inner = _same_view(context, value.producer, depth - 1) if depth and value.producer is not None else None
+        if inner is not None and certain(inner.inputs[0]) == before and own == after:
             continue
         if own is None or len(own) > min(len(before), len(after)):
             return None
@@ -126,7 +141,7 @@ def _all_go_behind(context: Context, node: Node) -> bool:
         if value in context.graph.outputs or len(users) > _MOST_USERS:
             return False
         for user, _ in users:
-            if user is not node and user.op_type not in VIEWS and _same_view(context, user) is None:
+            if user is not node and user.op_type not in VIEWS and _same_view(context, user, _DEEPEST) is None:
                 return False
     return True
 
@@ -146,7 +161,8 @@ def reduced(context: Context, node: Node) -> Value | None:
     """Reduce(Transpose(x)) is Reduce(x), where what is left stands in the same order."""
     axes = _reduced_axes(context, node)
     moved = made_by(node.inputs[0], "Transpose")
-    if axes is None or moved is None:
+    perm = permutation(moved) if moved is not None else None
+    if axes is None or moved is None or perm is None or not _is_gain(context, node, perm):
         return None
     where = context.sizes(axes)
     return context.op.call(node.op_type, moved.inputs[0], where, _types=[node.output.type], **node.attributes)

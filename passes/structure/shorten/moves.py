@@ -139,16 +139,38 @@ def tile(context: Context, node: Node) -> Value | None:
 
 
 def computed_shape(context: Context, node: Node) -> Value | None:
-    """Reshape to a shape that the model computes, though it is known but for one size."""
+    """Reshape to a shape that the model computes, though it is known but for one size, or only ones come or go."""
     data = node.inputs[0]
     if data is None or context.constant(node.inputs[1]) is not None:
         return None
+    moved = _ones_moved(context, data, node.output)
+    if moved is not None:
+        return moved
     target = _target(node.output) or _partial_shape(context, node) or _copied(context, node)
     if target is None:
         return None
     if target == _target(data):
         return data
     return context.op.Reshape(data, context.sizes(target), _types=[node.output.type])
+
+
+def _ones_moved(context: Context, data: Value, made: Value) -> Value | None:
+    """`data` in the shape of `made`, where these differ in dimensions of size 1 only."""
+    before, after = certain(data), certain(made)
+    if before is None or after is None:
+        return None
+    kept, places = ([axis for axis, size in enumerate(one) if size != 1] for one in (before, after))
+    if [before[axis] for axis in kept] != [after[axis] for axis in places]:
+        return None
+    if len(before) == len(after):
+        ones = [axis for axis in range(len(before)) if axis not in kept]
+        order = {place: axis for place, axis in zip(places, kept, strict=True)}
+        perm = [order[axis] if axis in order else ones.pop(0) for axis in range(len(after))]
+        return context.op.Transpose(data, perm=perm, _types=[made.type])
+    if len(kept) < len(before):
+        data = context.op.Squeeze(data, context.sizes([axis for axis in range(len(before)) if axis not in kept]))
+    come = [axis for axis in range(len(after)) if axis not in places]
+    return context.op.Unsqueeze(data, context.sizes(come), _types=[made.type]) if come else data
 
 
 def _partial_shape(context: Context, node: Node) -> list[int] | None:

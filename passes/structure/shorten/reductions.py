@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from ...graph import Node, Value
 from ...infer import words
-from .context import FLOATS, Context, Table, broadcasts_as_kept, made_by, unviewed
+from ...types import Dim
+from .context import FLOATS, Context, Table, broadcasts_as_kept, certain, is_one_element, made_by, unviewed
+from .sizes import product_of_sizes
 
 REDUCTIONS = words(
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
@@ -71,20 +74,29 @@ def bounded(context: Context, node: Node) -> Value | None:
 def mean(context: Context, node: Node) -> Value | None:
     """ReduceSum(x, axes) / n is ReduceMean(x, axes), where n elements are summed; with a reciprocal of n, too."""
     for index in (0, 1) if node.op_type == "Mul" else (0,):
-        total, number = made_by(node.inputs[index], "ReduceSum"), context.constant(node.inputs[1 - index])
-        if total is None or total.inputs[0] is None or number is None or number.ndim or number.dtype.kind != "f":
+        total, divisor = made_by(node.inputs[index], "ReduceSum"), node.inputs[1 - index]
+        shape = certain(total.inputs[0]) if total is not None else None
+        axes = _axes(context, total.input(1), len(shape)) if total is not None and shape is not None else None
+        if total is None or shape is None or not axes or not context.used_once(total.output):
             continue
-        rank, dtype = total.inputs[0].rank, number.dtype.type
-        axes = _axes(context, total.input(1), rank)
-        shape = total.inputs[0].tensor.shape
-        sizes = [shape[axis] for axis in axes] if axes and shape is not None else []
-        count = math.prod(size for size in sizes if isinstance(size, int))
-        if not all(isinstance(size, int) for size in sizes) or not count or not context.used_once(total.output):
-            continue
-        if number == (dtype(count) if node.op_type == "Div" else dtype(1) / dtype(count)):
+        keeps_shape = certain(total.output) == certain(node.output)
+        if keeps_shape and _is_count(context, divisor, [shape[axis] for axis in axes], node.op_type == "Mul"):
             kept_dims = total.attributes.get("keepdims", 1)
             return context.op.ReduceMean(*total.inputs, keepdims=kept_dims, _types=[node.output.type])
     return None
+
+
+def _is_count(context: Context, value: Value | None, sizes: Sequence[Dim], reciprocal: bool) -> bool:
+    """Whether a float is how many elements these sizes make, or the reciprocal of that; open sizes are computed."""
+    number, known = context.constant(value), [size for size in sizes if isinstance(size, int)]
+    count = math.prod(known)
+    if number is not None:
+        if number.ndim or number.dtype.kind != "f" or len(known) < len(sizes) or not count:
+            return False
+        dtype = number.dtype.type
+        return bool(number == (dtype(1) / dtype(count) if reciprocal else dtype(count)))
+    found = product_of_sizes(context, value) if is_one_element(value) and not reciprocal else None
+    return found is not None and found == (count, sorted(str(size) for size in sizes if not isinstance(size, int)))
 
 
 def _centred(context: Context, value: Value | None) -> tuple[Value, int] | None:

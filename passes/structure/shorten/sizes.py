@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from ...graph import Node, Value
 from ...types import DType, tensor
-from .context import Context, Table, made_by, part_of_shape, permutation, static
+from .context import Context, Table, certain, made_by, part_of_shape, permutation, static, unviewed
 
 
 def _shape(context: Context, data: Value | None, start: int, end: int) -> Value:
@@ -18,6 +20,33 @@ def _shape(context: Context, data: Value | None, start: int, end: int) -> Value:
     whole = data is not None and end == data.rank
     types = [tensor(DType.INT64, end - start)]
     return context.op.Shape(data, start=start or None, end=None if whole else end, _types=types)
+
+
+def product_of_sizes(context: Context, value: Value | None) -> tuple[int, list[str]] | None:
+    """A number that is computed of sizes by products: the known ones' product, the names of the open ones in order."""
+    value = unviewed(value)
+    known = context.integers(value)
+    if known is not None and len(known) == 1:
+        return known[0], []
+    node = made_by(value, "Cast", "Mul", "ReduceProd", "Shape")
+    if node is None:
+        return None
+    if node.op_type == "Cast":
+        return product_of_sizes(context, node.inputs[0])
+    shape = node if node.op_type == "Shape" else made_by(node.inputs[0], "Shape")
+    if node.op_type != "Mul" and shape is not None:
+        sizes, part = certain(shape.inputs[0]), part_of_shape(shape)
+        if sizes is None or part is None or (node is shape and part[1] - part[0] != 1):
+            return None
+        chosen = sizes[part[0] : part[1]]
+        return math.prod(size for size in chosen if isinstance(size, int)), sorted(
+            str(size) for size in chosen if not isinstance(size, int)
+        )
+    factors = [product_of_sizes(context, factor) for factor in node.inputs] if node.op_type == "Mul" else [None]
+    found = [factor for factor in factors if factor is not None]
+    if len(found) < len(factors):
+        return None
+    return math.prod(count for count, _ in found), sorted(name for _, names in found for name in names)
 
 
 def gather_of_shape(context: Context, node: Node) -> Value | None:
