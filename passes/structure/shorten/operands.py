@@ -32,8 +32,8 @@ def cast(context: Context, node: Node) -> Value | None:
         return None
     if first is to and first.is_integer and middle.is_integer and middle.bits >= first.bits:
         return data  # the same bits, whatever they mean between
-    if not middle.holds(first):
-        return None
+    if not middle.holds(first) or (to is DType.BOOL and first.is_float and first.bits < 16):
+        return None  # ONNX Runtime takes -0 of 8 bits for true
     if first is to:
         return data
     types = [TensorType(to, data.tensor.shape)]

@@ -83,12 +83,15 @@ def _gemm(context: Context, node: Node, operands: Sequence[Value], terms: Sequen
 
 
 def biased(context: Context, node: Node) -> Value | None:
-    """A product of two matrices of floats plus what broadcasts to it: Gemm."""
+    """A product of two matrices of floats plus a parameter that broadcasts to it: Gemm."""
     for index in (0, 1):
         product, bias = made_by(node.inputs[index], "MatMul", "Gemm"), node.inputs[1 - index]
         own, shape = certain(bias), certain(node.output)
+        source = unviewed(bias)
         if product is None or bias is None or own is None or shape is None or product.input(2) is not None:
             continue
+        if source is None or source.producer is not None:
+            continue  # a sum of two products is nobody's Gemm
         operands = [value for value in product.inputs if value is not None]
         if {value.rank for value in operands} != {2} or certain(product.output) != shape or len(own) > 2:
             continue
