@@ -109,6 +109,15 @@ def test_a_loop_whose_body_alone_needs_a_size(tmp_path: Path) -> None:
     check(count, specs, [{"b": 3}, {"b": 1}, {"b": 9}], tmp_path)
 
 
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("shape", [("b", 5), (4, "t"), ("b", "t")])
+def test_the_place_of_an_extreme(shape: Shape, axis: int, tmp_path: Path) -> None:
+    sizes = [{"b": 3, "t": 7}, {"b": 1, "t": 1}]
+    model = check(lambda x: (jnp.argmax(x, axis), jnp.argmin(x, axis)), [_spec(shape)], sizes, tmp_path)
+    assert model is not None
+    assert {"ArgMax", "ArgMin"} < {*_operators(model.graph)} <= {"ArgMax", "ArgMin", "Cast"}
+
+
 def test_branches_that_need_a_size(tmp_path: Path) -> None:
     def either(x: Any, which: Any) -> Any:
         return lax.cond(which > 4, lambda: jnp.ones((x.shape[0], 2)) * x.shape[0], lambda: x + 1.0)
@@ -233,6 +242,13 @@ def test_symbols_keep_their_names_with_64_bits(tmp_path: Path) -> None:
     with jax.enable_x64(True):
         model = check(lambda x, y: x @ x + y, [_spec(("b", "b")), _spec(("b",))], [{"b": 3}, {"b": 1}], tmp_path)
     assert model is not None and _shapes(model.graph.input) == [["b", "b"], ["b"]]
+
+
+def test_a_graph_with_open_sizes_is_a_source() -> None:
+    graph = backedge.from_jax(lambda x: jnp.tanh(x).sum(0), _spec(("batch", 3)))
+    report = backedge.convert(graph, to="onnx", verify=2)
+    assert report.verdict == "proved", report
+    assert _shapes(report.model.graph.input) == [["batch", 3]]
 
 
 def test_a_demand_on_sizes_is_told(tmp_path: Path) -> None:
