@@ -19,11 +19,25 @@ import onnx
 import onnxruntime
 from real.models import MODELS, Feeds, Real
 
-_NAMES = (
-    "rapidocr cls, rapidocr rec, orientation, magika, ddddocr common, silero ifless, silero cells, echo short, loss, "
-    "pitch, noise mel, asr resample_8_16, asr kaldi_conv, asr whisper80_conv, asr nemo80_conv, asr wespeaker, "
-    "asr gigaam_v2_conv"
-).split(", ")
+_NAMES = [
+    "rapidocr cls",
+    "rapidocr rec",
+    "orientation",
+    "magika",
+    "ddddocr common",
+    "silero ifless",
+    "silero cells",
+    "echo short",
+    "loss",
+    "pitch",
+    "noise mel",
+    "asr resample_8_16",
+    "asr kaldi_conv",
+    "asr whisper80_conv",
+    "asr nemo80_conv",
+    "asr wespeaker",
+    "asr gigaam_v2_conv",
+]
 NETS = {model.name: model for model in MODELS if model.name in _NAMES}
 """None is quantized: ONNX Runtime saturates sums of bytes on processors without VNNI, and steps have no slope."""
 _FLOAT, _DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
