@@ -512,6 +512,13 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "float[2, 1, 3, 3] w = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, float[2, 2] n = {9, 6, 6, 4}",
         "AveragePool",
     ),
+    "no_means_of_nothing_but_padding": (
+        21,
+        "float[1, 2, 4, 4] x",
+        "a = Conv<group=2, pads=[2, 0, 0, 0]>(x, w) y = Div(a, n)",
+        "float[2, 1, 2, 2] w = {1, 1, 1, 1, 1, 1, 1, 1}, float n = {4}",
+        "Conv Div",
+    ),
     "no_means_of_other_counts": (
         21,
         "float[1, 2, 4, 4] x",

@@ -8,6 +8,7 @@ from ...graph import Node, Value
 from ...infer import words
 from .context import Context, Table, certain, made_by, part_of_shape, permutation, static, unviewed
 
+_MOST_SEEN = 64  # values on the way from sizes to a shape
 _VIEWS = words("Reshape Squeeze Unsqueeze Flatten")
 
 
@@ -139,9 +140,10 @@ def tile(context: Context, node: Node) -> Value | None:
 
 
 def computed_shape(context: Context, node: Node) -> Value | None:
-    """Reshape to a shape that the model computes, though it is known but for one size, or only ones come or go."""
+    """Reshape to a shape that the model computes of sizes, though it is known but for one size, or only ones come or
+    go. A shape that is an input, or computed of one, stays: the model takes others."""
     data = node.inputs[0]
-    if data is None or context.constant(node.inputs[1]) is not None:
+    if data is None or context.constant(node.inputs[1]) is not None or not _is_of_sizes(context, node.inputs[1]):
         return None
     moved = _ones_moved(context, data, node.output)
     if moved is not None:
@@ -152,6 +154,22 @@ def computed_shape(context: Context, node: Node) -> Value | None:
     if target == _target(data):
         return data
     return context.op.Reshape(data, context.sizes(target), _types=[node.output.type])
+
+
+def _is_of_sizes(context: Context, value: Value | None) -> bool:
+    """Whether a value is certainly computed of sizes and constants alone."""
+    stack, seen = [value], set[Value]()
+    while stack:
+        top = stack.pop()
+        if top is None or top in seen or context.constant(top) is not None:
+            continue
+        seen.add(top)
+        node = top.producer
+        if node is None or node.regions or len(seen) > _MOST_SEEN:
+            return False
+        if node.op not in (("", "Shape"), ("", "Size")):
+            stack += node.inputs
+    return True
 
 
 def _ones_moved(context: Context, data: Value, made: Value) -> Value | None:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...graph import Node, Value
-from .context import SHORT_FLOATS, Array, Context, Table, certain, made_by, static, unviewed, viewed, views_of
+from ...types import Shape
+from .context import SHORT_FLOATS, Array, Context, Table, certain, made_by, unviewed, viewed, views_of
 
 
 def average_pool(context: Context, node: Node) -> Value | None:
@@ -24,13 +25,16 @@ def average_pool(context: Context, node: Node) -> Value | None:
     are_sums = (weights == 1).all() and weights.shape[:2] == (group, 1)
     if padding != "NOTSET" or {*dilations} != {1} or not are_sums or not context.used_once(conv.output):
         return None
+    if node.output.tensor.dtype not in SHORT_FLOATS or certain(node.inputs[0]) != certain(node.output):
+        return None  # the divisor has dimensions of its own
     x = _with_channels_of(node.output, conv)
     x, views = (conv.inputs[0], views) if x is None else (x, [])
-    pads, strides = (conv.attributes.get(name, [one] * len(window) * (1 + (one == 0))) for name, one in _WINDOW)
+    strides = conv.attributes.get("strides") or [1] * len(window)
+    pads = conv.attributes.get("pads") or [0] * (2 * len(window))
+    if any(pad >= size for pad, size in zip(pads, window * 2, strict=True)):
+        return None  # a window of nothing but padding, which pools don't have
     is_whole = bool((divisor == math.prod(window)).all())
-    if (views and not is_whole) or node.output.tensor.dtype not in SHORT_FLOATS or not _is_count(node, divisor):
-        return None
-    if not is_whole and not _counts(divisor, static(conv.inputs[0]), window, strides, pads):
+    if not is_whole and (views or not _counts(divisor, certain(conv.inputs[0]), window, strides, pads)):
         return None
     pooled = context.op.AveragePool(
         x,
@@ -43,27 +47,18 @@ def average_pool(context: Context, node: Node) -> Value | None:
     return viewed(context, pooled, views)
 
 
-_WINDOW = (("pads", 0), ("strides", 1))
-
-
-def _is_count(node: Node, divisor: Array) -> bool:
-    """Whether a divisor has no more dimensions than what it divides, and none that this is broadcast along."""
-    shape = node.output.tensor.shape
-    return shape is not None and node.inputs[0] is not None and node.inputs[0].tensor.shape == shape
-
-
 def _counts(
     divisor: Array,
-    image: tuple[int, ...] | None,
+    image: Shape | None,
     window: Sequence[int],
     strides: Sequence[int],
     pads: Sequence[int],
 ) -> bool:
     """Whether a divisor says how many elements of an image are in each window."""
-    if image is None:
-        return False
     count = np.ones(())
-    for axis, (extent, size, stride) in enumerate(zip(image[2:], window, strides, strict=True)):
+    for axis, (extent, size, stride) in enumerate(zip((image or ())[2:], window, strides, strict=False)):
+        if not isinstance(extent, int):
+            return False
         inside = np.pad(np.ones(extent), (pads[axis], pads[axis + len(window)]))
         count = count[..., None] * np.lib.stride_tricks.sliding_window_view(inside, size).sum(-1)[::stride]
     own = divisor.reshape((1,) * (count.ndim + 2 - divisor.ndim) + divisor.shape)
