@@ -397,10 +397,17 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "int64[2] s = {3, 8}, int64[2] t = {8, 5}",
         "Einsum",
     ),
-    "einsum_whose_result_is_moved": (
+    "no_einsum_of_one_transpose_behind": (
         21,
         "float[2, 3, 4] x, float[2, 4, 5] z",
         "a = MatMul(x, z) y = Transpose<perm=[2, 0, 1]>(a)",
+        "",
+        "MatMul Transpose",
+    ),
+    "einsum_of_a_batch_that_is_broadcast": (
+        21,
+        "float[4, 1, 3] x, float[2, 5, 4] z",
+        "a = Transpose<perm=[1, 2, 0]>(x) b = Transpose<perm=[0, 2, 1]>(z) y = MatMul(a, b)",
         "",
         "Einsum",
     ),
@@ -444,14 +451,14 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "float[6, 4] x, float[2, 4, 5] z",
         "a = Reshape(x, s) b = Transpose<perm=[1, 0, 2]>(a) c = Transpose<perm=[0, 2, 1]>(z) y = MatMul(b, z)",
         "int64[3] s = {3, 2, 4}",
-        "Reshape Einsum",
+        "Reshape Transpose MatMul",
     ),
-    "einsum_of_a_batch_that_is_broadcast": (
+    "no_einsum_of_one_transpose": (
         21,
         "float[1, 3, 4] x, float[2, 5, 4] z",
         "b = Transpose<perm=[0, 2, 1]>(z) y = MatMul(x, b)",
         "",
-        "Einsum",
+        "Transpose MatMul",
     ),
     # layout
     "transposes_around_a_layer": (

@@ -50,9 +50,13 @@ class _Product:
 
 
 def einsum(context: Context, node: Node) -> Value | None:
-    """MatMul of what is transposed and reshaped, transposed and reshaped again; an Einsum that is."""
+    """MatMul of what is transposed and reshaped, transposed and reshaped again; an Einsum that is.
+
+    One Transpose beside a MatMul stays, unless it is of a matrix, for which Gemm does it: more tools know MatMul.
+    """
     found = _product(context, node) if context.opset >= _SINCE else None
-    if found is None or any(len(group) != 1 for group in found.groups) or not _saves(context, node, found.moves):
+    gone = _gone(context, node, found.moves) if found is not None else set[Node]()
+    if found is None or any(len(group) != 1 for group in found.groups) or len(gone) < 2:
         return None
     letters: dict[_Atom, str] = {}
     terms = [_spelled(atoms, letters) for _, atoms in found.operands]
@@ -65,6 +69,8 @@ def einsum(context: Context, node: Node) -> Value | None:
     gemm = _gemm(context, node, operands, [*terms, result])
     if gemm is not None:
         return gemm
+    if len(gone) == 2 and not any(one.op_type == "Einsum" for one in gone):
+        return None
     return context.op.Einsum(*operands, equation=f"{','.join(terms)}->{result}", _types=[node.output.type])
 
 
@@ -136,14 +142,14 @@ def _spelled(atoms: Iterable[_Atom], letters: dict[_Atom, str]) -> str:
     return "".join(letters[root] for root in roots)
 
 
-def _saves(context: Context, last: Node, nodes: Sequence[Node]) -> bool:
-    """Whether a Transpose or an Einsum goes with the product, or two views do: nobody else uses what they give."""
+def _gone(context: Context, last: Node, nodes: Sequence[Node]) -> set[Node]:
+    """Which nodes go with the last one: nobody else uses what they give."""
     gone = {last}
     for node in nodes:
         users = [user for user, _ in context.graph.uses(node.output)]
         if node is not last and node.output not in context.graph.outputs and all(user in gone for user in users):
             gone.add(node)
-    return len(gone) > 2 or (len(gone) == 2 and any(node.op_type in ("Einsum", "Transpose") for node in gone))
+    return gone
 
 
 def _product(context: Context, node: Node | None) -> _Product | None:
