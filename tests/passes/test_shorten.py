@@ -38,7 +38,12 @@ ROWS = {
         "a = Transpose(x) b = Neg(a) y = Concat<axis=0>(a, b)",
         "Transpose Neg Concat",
     ),
-    "transpose_of_both_behind": ("float[2, 3] x", "a = Transpose(x) b = Neg(a) y = Add(a, b)", "Neg Add Transpose"),
+    "transpose_of_both_behind": (
+        "float[2, 3] x",
+        "a = Transpose(x) b = Neg(a) c = Add(a, b) y = Transpose(c)",
+        "Neg Add",
+    ),
+    "transpose_that_meets_none": ("float[2, 3] x", "a = Transpose(x) b = Neg(a) y = Add(a, b)", "Transpose Neg Add"),
     "transpose_handed_out": ("float[2, 3] x", "a = Transpose(x) y = Transpose(a)", "Identity"),
     "transpose_of_constant": (
         "float[2, 3] x",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ...core import CORE
 from ...graph import Node, Value
@@ -16,14 +16,19 @@ _ELEMENTWISE = frozenset(name for name, row in CORE.items() if "elementwise" in 
 )
 
 
-_DEEPEST = 3  # elementwise operators between two views
+_DEEPEST = 3  # elementwise operators from a move to where its other users meet
 _MOST_USERS = 16  # of one value, which each of them looks at
+_MOST_AHEAD = 24  # operators that are looked at for one that a move meets
 
 
 def behind(context: Context, node: Node) -> Value | None:
-    """f(Transpose(x), ...) is Transpose(f(x, ...)), where each operand is transposed alike, a constant or a scalar."""
+    """f(Transpose(x), ...) is Transpose(f(x, ...)), where each operand is transposed alike, a constant or a scalar: where
+    more than one is transposed, or where a Transpose or a reduction follows."""
     perm = _alike(context, node)
     if perm is None or not _is_gain(context, node, perm):
+        return None
+    moved = {value for value in node.inputs if made_by(value, "Transpose") is not None}
+    if len(moved) < 2 and not _meets(context, node, {"Transpose", *REDUCTIONS}):
         return None
     inverse = [perm.index(axis) for axis in range(len(perm))]
     inputs = [_before(context, value, perm, inverse) for value in node.inputs]
@@ -78,11 +83,11 @@ def _is_gain(context: Context, node: Node, perm: Sequence[int]) -> bool:
 def behind_view(context: Context, node: Node) -> Value | None:
     """f(Reshape(x), Reshape(y), ...) is Reshape(f(x, y, ...)), of x and y of one shape; so is that of operands which
     broadcast to x and to the view of it alike: single elements, and what has the dimensions at the end only that are
-    the same in both. It is where there is more than one, or where it meets another behind f."""
+    the same in both: where there is more than one view, or where another follows behind f."""
     view = _same_view(context, node)
     if view is None or not _all_go_behind(context, node):
         return None
-    if len({*filter(_is_view, node.inputs)}) < 2 and not _meets_view(context, node):
+    if len({*filter(_is_view, node.inputs)}) < 2 and not _meets(context, node, VIEWS):
         return None
     inputs = [value if (made := made_by(value, *VIEWS)) is None else made.inputs[0] for value in node.inputs]
     types = [TensorType(node.output.tensor.dtype, view.inputs[0].tensor.shape if view.inputs[0] is not None else None)]
@@ -122,14 +127,17 @@ def _same_view(context: Context, node: Node, depth: int = 0) -> Node | None:
     return views[0]
 
 
-def _meets_view(context: Context, node: Node, depth: int = _DEEPEST) -> bool:
-    """Whether a view follows behind elementwise operators."""
-    users = [user for user, _ in context.graph.uses(node.output)]
-    if any(not user.domain and user.op_type in VIEWS for user in users):
-        return True
-    return depth > 0 and any(
-        not user.domain and user.op_type in _ELEMENTWISE and _meets_view(context, user, depth - 1) for user in users[:2]
-    )
+def _meets(context: Context, node: Node, op_types: Collection[str]) -> bool:
+    """Whether one of these operators follows, with elementwise ones between."""
+    waiting, seen = [node], {node}
+    while waiting and len(seen) < _MOST_AHEAD:
+        for user, _ in context.graph.uses(waiting.pop().output):
+            if not user.domain and user.op_type in op_types:
+                return True
+            if user not in seen and not user.domain and user.op_type in _ELEMENTWISE and len(user.outputs) == 1:
+                seen.add(user)
+                waiting.append(user)
+    return False
 
 
 def _all_go_behind(context: Context, node: Node) -> bool:
@@ -151,7 +159,7 @@ def _before(context: Context, value: Value | None, perm: Sequence[int], inverse:
     moved = made_by(value, "Transpose")
     if moved is not None:
         return moved.inputs[0]
-    if value is None or value.rank == 0:
+    if value is None or is_one_element(value):
         return value
     missing = len(perm) - (value.rank or 0)
     return context.viewed(value, lambda array: array.reshape((1,) * missing + array.shape).transpose(inverse))
