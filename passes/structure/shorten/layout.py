@@ -22,7 +22,7 @@ _MOST_AHEAD = 24  # operators that are looked at for one that a move meets
 
 
 def behind(context: Context, node: Node) -> Value | None:
-    """f(Transpose(x), ...) is Transpose(f(x, ...)): operands are transposed alike, constants or scalars. That is done where
+    """f(Transpose(x), ...) is Transpose(f(x, ...)), operands transposed alike, constants or scalars. That is done where
     more than one is transposed, or where a Transpose or a reduction follows."""
     perm = _alike(context, node)
     if perm is None or not _is_gain(context, node, perm):
