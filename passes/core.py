@@ -87,6 +87,14 @@ CORE: Mapping[str, CoreOperator] = {
 }
 """By name; all of them are of ai.onnx."""
 
+ELEMENTWISE = frozenset(name for name, row in CORE.items() if "elementwise" in row.properties) | frozenset(
+    """
+    Acosh Asinh Atanh Celu Clip Cosh Elu Gelu GreaterOrEqual HardSigmoid HardSwish LeakyRelu LessOrEqual Mean Mish PRelu
+    Reciprocal Relu Selu Shrink Sigmoid Sign Sinh Softplus Softsign Sum Swish ThresholdedRelu Xor
+    """.split()  # noqa: SIM905
+)
+"""Whose results' elements follow from the elements at the same position of the broadcast operands, core or not."""
+
 DRAWING = frozenset(
     ("", name)
     for name in ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"]

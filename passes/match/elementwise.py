@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..core import CORE
+from ..core import CORE, ELEMENTWISE
 from ..types import DType
-from .layout import scalar_of
+from .layout import reshape, scalar_of, transpose
 from .maker import IEEE, Application, Maker, rule, rules_of
 from .terms import Shape, Term
 
 _COMMUTATIVE = tuple(name for name, core in CORE.items() if "commutative" in core.properties)
 _VARIADIC = ("And", "Or", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min")
 _ELEMENTWISE = tuple(name for name, core in CORE.items() if "elementwise" in core.properties)
+_MOVED = tuple(sorted(ELEMENTWISE - {"BitCast"}))
 _BINARY = tuple(name for name in _ELEMENTWISE if name not in ("Where", "Cast", "BitCast"))
 
 
@@ -116,6 +118,55 @@ def expanded_scalars(m: Maker, one: Application) -> Term | None:
     if any(x is None or x.shape != () for x in scalars):
         return None
     return m.make("Expand", m.apply(one.op, scalars, one.attributes), m.table.listed(shape))
+
+
+# moves --------------------------------------------------------------------------------------------
+
+
+@rule("f(Transpose(x), c) = Transpose(f(x, c)), of operands that are moved alike, single elements, constants", *_MOVED)
+def behind_transpose(m: Maker, one: Application) -> Term | None:
+    """Wherever a file has the Transpose, it stands behind."""
+    shape = result_shape(m, one)
+    first = next((x for x in one.operands if x is not None and x.op == "Transpose"), None)
+    if shape is None or first is None:
+        return None
+    perm = dict(first.attributes)["perm"]
+    operands = [None if x is None else _before_transpose(m, x, shape, perm) for x in one.operands]
+    if None in operands:
+        return None
+    return transpose(m, m.apply(one.op, operands, one.attributes), perm)
+
+
+def _before_transpose(m: Maker, x: Term, shape: Shape, perm: Sequence[int]) -> Term | None:
+    if x.op == "Transpose":
+        return x.operands[0] if x.shape == shape and dict(x.attributes)["perm"] == perm else None
+    scalar = scalar_of(m, x)
+    if scalar is not None or m.data(x) is None or x.shape is None:
+        return scalar
+    whole = reshape(m, x, ((1,) * (len(perm) - len(x.shape)) + x.shape))
+    return transpose(m, whole, [list(perm).index(axis) for axis in range(len(perm))])
+
+
+@rule("f(Reshape(x), c) = Reshape(f(x, c)), of operands of one shape each, single elements, last dimensions", *_MOVED)
+def behind_reshape(m: Maker, one: Application) -> Term | None:
+    """Wherever a file has the Reshape, it stands behind. Dimensions at the end may be those of all."""
+    shape = result_shape(m, one)
+    first = next((x for x in one.operands if x is not None and x.op == "Reshape" and x.shape == shape), None)
+    before = first.operands[0].shape if first is not None and first.operands[0] is not None else None
+    if shape is None or before is None:
+        return None
+    operands = [None if x is None else _before_reshape(m, x, shape, before) for x in one.operands]
+    return None if None in operands else reshape(m, m.apply(one.op, operands, one.attributes), shape)
+
+
+def _before_reshape(m: Maker, x: Term, shape: Shape, before: Shape) -> Term | None:
+    inner = x.operands[0] if x.op == "Reshape" and x.shape == shape else None
+    if inner is not None:
+        return inner if inner.shape == before else None
+    own = x.shape
+    if own and len(own) < len(shape) and len(own) <= len(before) and own == shape[-len(own) :] == before[-len(own) :]:
+        return x
+    return scalar_of(m, x) if own != shape else None
 
 
 # floats and bools ---------------------------------------------------------------------------------

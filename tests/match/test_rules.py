@@ -76,6 +76,15 @@ DIRECTED = {
         t = SequenceErase (s, last)  o1 = ConcatFromSequence <axis = 0> (t)  u = SequenceErase (s)
         v = SequenceInsert (u, y, zero)  o2 = ConcatFromSequence <axis = -2> (v)  o3 = SequenceAt (v, last)
         o4 = SequenceLength (v) }""",
+    "moves": """(float[2,3,4] x, float[2,3,4] y, float[4] z) =>
+        (float[4,2,3] o1, float[4,2,3] o2, float[4,2,3] o3, float[6,4] o4, float[3,2,4] o5, float[24] o6, bool[24] o7) {
+        k = Constant <value_float = 3.5> ()  s = Transpose <perm = [2, 0, 1]> (x)  o1 = Mul (s, k)
+        t = Transpose <perm = [2, 0, 1]> (y)  o2 = Max (s, t)
+        w = Constant <value = float[2,1] {1.5, -2.5}> ()  o3 = Sub (w, s)
+        six = Constant <value_ints = [6, 4]> ()  three = Constant <value_ints = [3, 2, 4]> ()
+        one = Constant <value_ints = [-1]> ()  r = Reshape (x, six)  o4 = Add (z, r)
+        u = Reshape (x, three)  v = Reshape (y, three)  o5 = Sub (u, v)  l = Reshape (x, one)  o6 = Sigmoid (l)
+        o7 = Less (l, k) }""",
     "indices": """(float[6,2] x, int64[5] m) => (float[5,2] o1, float[5,2] o2) {
         four = Constant <value_int = 4> ()
         five = Constant <value_int = 5> ()  t = Constant <value = bool {1}> ()

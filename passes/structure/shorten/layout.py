@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ...core import CORE
+from ...core import ELEMENTWISE
 from ...graph import Node, Value
-from ...infer import words
 from ...types import TensorType
-from .context import VIEWS, Context, Table, certain, is_one_element, made_by, permutation, viewed
+from .context import FLOATS, VIEWS, Context, Table, certain, is_one_element, made_by, permutation, viewed
 from .reductions import REDUCTIONS
-
-_ELEMENTWISE = frozenset(name for name, row in CORE.items() if "elementwise" in row.properties) | words(
-    "Celu Clip Elu Gelu HardSigmoid HardSwish LeakyRelu Mish Reciprocal Relu Selu Sigmoid Softplus Softsign Swish"
-)
-
 
 _DEEPEST = 3  # elementwise operators from a move to where its other users meet
 _MOST_USERS = 16  # of one value, which each of them looks at
@@ -44,7 +38,7 @@ def _alike(context: Context, node: Node, depth: int = 0) -> list[int] | None:
     Args:
         depth: how many elementwise operators may stand between the Transpose and an operand, as they go before it.
     """
-    if node.domain or node.regions or node.op_type not in _ELEMENTWISE or len(node.outputs) != 1:
+    if node.domain or node.regions or node.op_type not in ELEMENTWISE or len(node.outputs) != 1:
         return None
     found: list[int] | None = None
     for value in node.inputs:
@@ -84,7 +78,7 @@ def behind_view(context: Context, node: Node) -> Value | None:
     """f(Reshape(x), Reshape(y), ...) is Reshape(f(x, y, ...)), of x and y of one shape; so is that of operands which
     broadcast to x and to the view of it alike: single elements, and what has the dimensions at the end only that are
     the same in both: where there is more than one view, or where another follows behind f."""
-    view = _same_view(context, node)
+    view = _same_view(context, node) if node.output.tensor.dtype in FLOATS else None  # sizes stay as they are computed
     if view is None or not _all_go_behind(context, node):
         return None
     if len({*filter(_is_view, node.inputs)}) < 2 and not _meets(context, node, VIEWS):
@@ -105,7 +99,7 @@ def _same_view(context: Context, node: Node, depth: int = 0) -> Node | None:
     Args:
         depth: see `_alike`.
     """
-    if node.domain or node.regions or node.op_type not in _ELEMENTWISE or len(node.outputs) != 1:
+    if node.domain or node.regions or node.op_type not in ELEMENTWISE or len(node.outputs) != 1:
         return None
     views = [view for value in node.inputs if (view := made_by(value, *VIEWS)) is not None]
     after, before = certain(node.output), certain(views[0].inputs[0]) if views else None
@@ -134,7 +128,7 @@ def _meets(context: Context, node: Node, op_types: Collection[str]) -> bool:
         for user, _ in context.graph.uses(waiting.pop().output):
             if not user.domain and user.op_type in op_types:
                 return True
-            if user not in seen and not user.domain and user.op_type in _ELEMENTWISE and len(user.outputs) == 1:
+            if user not in seen and not user.domain and user.op_type in ELEMENTWISE and len(user.outputs) == 1:
                 seen.add(user)
                 waiting.append(user)
     return False
@@ -192,6 +186,6 @@ def _reduced_axes(context: Context, node: Node) -> list[int] | None:
 
 
 RULES: Table = {
-    **{name: [behind, behind_view] for name in _ELEMENTWISE},
+    **{name: [behind, behind_view] for name in ELEMENTWISE},
     **{name: [reduced] for name in REDUCTIONS},
 }
