@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...graph import Node, Value
-from .context import SHORT_FLOATS, Context, Table, certain, made_by, unviewed
+from .context import SHORT_FLOATS, Context, Table, broadcasts_as_kept, certain, made_by, unviewed
 from .norms import deviation_of
 
 
@@ -74,13 +74,13 @@ def _of_channels(context: Context, centred: Node, inverse: Value | None) -> _Nor
     wanted = [*range(1, len(grouped) - 2), len(grouped) - 1]
     if shape[-1] != groups * size or sorted(axis % len(grouped) for axis in axes) != wanted:
         return None
-    spread = (shape[0], *[1] * (len(shape) - 2), shape[-1])
+    kept = [*range(1, len(shape) - 1)]
     for variance, epsilon in (total.inputs, total.inputs[::-1]) if total is not None else ():
         number = context.number(epsilon)
         found = deviation_of(context, _of_groups(variance)) if number is not None else None
         if number is None or found is None or found != (mean.inputs[0], wanted, True):
             continue
-        if all(one is not None and one.tensor.shape == spread for one in (centred.inputs[1], inverse)):
+        if all(broadcasts_as_kept(one, x, kept) for one in (centred.inputs[1], inverse)):
             return _Normal(x, groups, float(number))
     return None
 
@@ -91,7 +91,9 @@ def _of_groups(value: Value | None) -> Value | None:
     value = unviewed(value)
     spread = made_by(value, "Expand")
     before, after = certain(spread.inputs[0]) if spread is not None else None, certain(value)
-    if spread is None or before is None or after is None or before[:-1] + after[-1:] != after or before[-1] != 1:
+    if spread is None or not before or after is None or before[-1] != 1:
+        return value
+    if (1,) * (len(after) - len(before)) + before[:-1] != after[:-1]:
         return value
     return unviewed(spread.inputs[0])
 
