@@ -178,9 +178,14 @@ def is_one_element(value: Value | None) -> bool:
 
 
 def views_of(value: Value | None) -> tuple[list[Node], Value | None]:
-    """The views that a value is made by, the last one first, and what they are views of."""
+    """The views that a value is made by, the last one first, and what they are views of.
+
+    A Reshape to sizes of which one isn't known, not even by a name, hides what it is of.
+    """
     views: list[Node] = []
     while (node := made_by(value, *VIEWS)) is not None:
+        if node.op_type == "Reshape" and certain(node.output) is None:
+            break
         views.append(node)
         value = node.inputs[0]
     return views, value
@@ -193,11 +198,15 @@ def unviewed(value: Value | None) -> Value | None:
 
 def broadcasts_as_kept(value: Value | None, x: Value | None, axes: Sequence[int]) -> bool:
     """Whether a value has the shape of a reduction of x over some axes that keeps them, as far as broadcasting goes."""
-    own, shape = certain(value), None if x is None else x.tensor.shape
+    own, shape = (None if one is None else one.tensor.shape for one in (value, x))
     if own is None or shape is None:
         return False
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
-    return (1,) * (len(kept) - len(own)) + own == kept or (is_one_element(value) and {*kept} <= {1})
+    if own == kept:
+        return True  # sizes that aren't known, too: a Reshape that could have brought them there isn't looked behind
+    return (None not in own and (1,) * (len(kept) - len(own)) + own == kept) or (
+        is_one_element(value) and {*kept} <= {1}
+    )
 
 
 def permutation(node: Node) -> list[int] | None:
