@@ -44,6 +44,18 @@ ROWS = {
         "Neg Add",
     ),
     "transpose_that_meets_none": ("float[2, 3] x", "a = Transpose(x) b = Neg(a) y = Add(a, b)", "Transpose Neg Add"),
+    "transpose_between_views": (
+        "float[2, 3, 4] x",
+        "a = Unsqueeze(x, ax) b = Transpose<perm=[0, 1, 3, 2]>(a) c = Squeeze(b, ax) y = Neg(c)",
+        "Transpose Neg",
+        "int64[1] ax = {1}",
+    ),
+    "transpose_between_views_of_another_one": (
+        "float[1, 3, 4] x",
+        "a = Unsqueeze(x, ax) b = Transpose<perm=[1, 3, 2, 0]>(a) c = Squeeze(b, ax) y = Neg(c)",
+        "Transpose Neg",
+        "int64[1] ax = {0}",
+    ),
     "transpose_handed_out": ("float[2, 3] x", "a = Transpose(x) y = Transpose(a)", "Identity"),
     "transpose_of_constant": (
         "float[2, 3] x",

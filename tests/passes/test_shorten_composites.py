@@ -226,6 +226,13 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         f"{LAST}, float n = {{0.25}}",
         "ReduceMean",
     ),
+    "mean_by_a_vector_of_one": (
+        21,
+        X,
+        "s = ReduceSum<keepdims=0>(x, ax) y = Div(s, n)",
+        f"{TAIL}, float[1] n = {{12}}",
+        "ReduceMean",
+    ),
     "no_mean_of_another_count": (
         21,
         X,

@@ -62,6 +62,31 @@ def _around_view(context: Context, data: Value, perm: list[int]) -> Value | None
     return op.Unsqueeze(value, context.sizes(come)) if come else value
 
 
+def between_views(context: Context, node: Node) -> Value | None:
+    """Squeeze(Transpose(Unsqueeze(x))) is Transpose(x), where as many axes of size 1 go as came."""
+    moved = made_by(node.inputs[0], "Transpose")
+    view = made_by(moved.inputs[0], "Unsqueeze") if moved is not None else None
+    perm = permutation(moved) if moved is not None else None
+    came = context.integers(view.input(1)) if view is not None else None
+    gone = context.integers(node.input(1))
+    x = view.inputs[0] if view is not None else None
+    if x is None or x.rank is None or not perm or not came or not gone:
+        return None
+    order: list[int | None] = [*range(x.rank)]
+    for axis in sorted(axis % len(perm) for axis in came):
+        order.insert(axis, None)
+    order = [order[axis] for axis in perm]
+    dropped = {axis % len(perm) for axis in gone}
+    ones = [source for axis, source in enumerate(order) if axis in dropped and source is not None]
+    left = [source for axis, source in enumerate(order) if axis not in dropped]
+    if len(ones) != left.count(None):
+        return None
+    places = [source if source is not None else ones.pop(0) for source in left]
+    if places == sorted(places):
+        return x
+    return context.op.Transpose(x, perm=places, _types=[node.output.type])
+
+
 # shape ---------------------------------------------------------------------------------------------
 
 
@@ -234,7 +259,7 @@ def _copied(context: Context, node: Node) -> list[int] | None:
 RULES: Table = {
     "Transpose": [transpose, view],
     "Reshape": [view, tile, computed_shape],
-    "Squeeze": [view],
+    "Squeeze": [view, between_views],
     "Unsqueeze": [view],
     "Flatten": [view],
 }

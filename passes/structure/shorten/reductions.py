@@ -91,10 +91,10 @@ def _is_count(context: Context, value: Value | None, sizes: Sequence[Dim], recip
     number, known = context.constant(value), [size for size in sizes if isinstance(size, int)]
     count = math.prod(known)
     if number is not None:
-        if number.ndim or number.dtype.kind != "f" or len(known) < len(sizes) or not count:
+        if number.size != 1 or number.dtype.kind != "f" or len(known) < len(sizes) or not count:
             return False
         dtype = number.dtype.type
-        return bool(number == (dtype(1) / dtype(count) if reciprocal else dtype(count)))
+        return bool((number == (dtype(1) / dtype(count) if reciprocal else dtype(count))).all())
     found = product_of_sizes(context, value) if is_one_element(value) and not reciprocal else None
     return found is not None and found == (count, sorted(str(size) for size in sizes if not isinstance(size, int)))
 
