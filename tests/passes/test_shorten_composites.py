@@ -329,6 +329,21 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "bool t = {1}, bool f = {0}, float zero = {0}",
         "Greater Not",
     ),
+    "divisor_that_is_never_zero": (
+        21,
+        "int32[5] i, int32[5] j",
+        "z = Equal(j, zero) d = Where(z, one, j) a = Equal(d, zero) b = Equal(d, less) c = Or(a, b)"
+        "e = Where(c, one, d) m = Mod<fmod=1>(i, e) y = Where(a, i, m)",
+        "int32 zero = {0}, int32 one = {1}, int32 less = {-1}",
+        "Equal Where Equal Where Mod",
+    ),
+    "divisor_that_may_be_two": (
+        21,
+        "int32[5] i, int32[5] j",
+        "z = Equal(j, zero) d = Where(z, two, j) a = Equal(d, two) y = Where(a, i, d)",
+        "int32 zero = {0}, int32 two = {2}",
+        "Equal Where Equal Where",
+    ),
     "unequal_to_zero": (21, INDEX, "a = Equal(zero, i) y = Not(a)", "int32 zero = {0}", "Cast"),
     "no_truth_of_a_number_that_is_broadcast": (
         21,

@@ -126,15 +126,43 @@ def chosen(context: Context, node: Node) -> Value | None:
     return operand if certain(operand) == certain(node.output) is not None else None
 
 
+def _is_never(context: Context, value: Value | None) -> bool:
+    """Whether a condition certainly doesn't hold: that of Where(x == a, b, x) any is a, where a isn't b. So JAX keeps
+    divisors from being 0."""
+    compared = made_by(value, "Equal")
+    for kept, number in (compared.inputs, compared.inputs[::-1]) if compared is not None else ():
+        where = made_by(kept, "Where")
+        inner = made_by(where.inputs[0], "Equal") if where is not None else None
+        first, other = context.number(number), context.number(where.inputs[1]) if where is not None else None
+        if where is None or inner is None or first is None or other is None or first == other:
+            continue
+        x = where.inputs[2]
+        if any(one is x and context.number(two) == first for one, two in (inner.inputs, inner.inputs[::-1])):
+            return True
+    return False
+
+
+def without_never(context: Context, node: Node) -> Value | None:
+    """What is left of Or and Where of a condition that never holds, where it has the shape of the result."""
+    if node.op_type == "Where":
+        pairs = [(node.inputs[0], node.inputs[2])]
+    else:
+        pairs = [(node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])]
+    for condition, other in pairs:
+        if other is not None and certain(other) == certain(node.output) is not None and _is_never(context, condition):
+            return other
+    return None
+
+
 RULES: Table = {
-    "Where": [chosen],
+    "Where": [chosen, without_never],
     "Cast": [cast],
     "Not": [negated],
     "Add": [_neutral(0, (0, 1))],
     "Sub": [_neutral(0, (1,))],
     "Mul": [_neutral(1, (0, 1))],
     "And": [_neutral(1, (0, 1))],
-    "Or": [_neutral(0, (0, 1))],
+    "Or": [_neutral(0, (0, 1)), without_never],
     "Div": [_neutral(1, (1,))],
 }
 BROADCASTING: Table = {op_type: [broadcast] for op_type in _BROADCASTING}
