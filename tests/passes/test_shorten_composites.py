@@ -344,6 +344,14 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "int32 zero = {0}, int32 two = {2}",
         "Equal Where Equal Where",
     ),
+    "abs_of_exponentials": (
+        21,
+        X,
+        "e = Exp(x) s = ReduceSum<keepdims=0>(e, ax) a = Abs(s) y = Log(a)",
+        LAST,
+        "Exp ReduceSum Log",
+    ),
+    "abs_of_logarithms": (21, X, "e = Log(x) s = ReduceSum<keepdims=0>(e, ax) y = Abs(s)", LAST, "Log ReduceSum Abs"),
     "unequal_to_zero": (21, INDEX, "a = Equal(zero, i) y = Not(a)", "int32 zero = {0}", "Cast"),
     "no_truth_of_a_number_that_is_broadcast": (
         21,

@@ -11,12 +11,13 @@ from ...graph import Node, Value
 from ...infer import words
 from ...protos import DTYPES, ENUMS
 from ...types import DType, Shape, TensorType
-from .context import FLOATS, Context, Shorter, Table, certain, made_by
+from .context import FLOATS, VIEWS, Context, Shorter, Table, certain, made_by
 
 _BROADCASTING = words(
     "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
 )
 
+_NEVER_NEGATIVE = ("Abs", "Exp", "Sigmoid", "Softmax")
 _AS_BOOL = frozenset(dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8) | {*FLOATS}
 
 
@@ -126,6 +127,16 @@ def chosen(context: Context, node: Node) -> Value | None:
     return operand if certain(operand) == certain(node.output) is not None else None
 
 
+def absolute(context: Context, node: Node) -> Value | None:
+    """Abs of floats that are never negative, not even -0; the sign of a NaN says nothing."""
+    if node.output.tensor.dtype not in FLOATS:
+        return None
+    x = summed = node.inputs[0]
+    while (maker := made_by(summed, "ReduceSum", "ReduceMean", "ReduceMax", *VIEWS)) is not None:
+        summed = maker.inputs[0]
+    return x if made_by(summed, *_NEVER_NEGATIVE) is not None else None
+
+
 def _is_never(context: Context, value: Value | None) -> bool:
     """Whether a condition certainly doesn't hold: that of Where(x == a, b, x) any is a, where a isn't b. So JAX keeps
     divisors from being 0."""
@@ -155,6 +166,7 @@ def without_never(context: Context, node: Node) -> Value | None:
 
 
 RULES: Table = {
+    "Abs": [absolute],
     "Where": [chosen, without_never],
     "Cast": [cast],
     "Not": [negated],
