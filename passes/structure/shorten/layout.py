@@ -1,4 +1,4 @@
-"""Transposes moved behind what doesn't care for the order of dimensions, until they meet their way back."""
+"""Transposes and views moved behind elementwise operators (Transposes behind reductions, too) until they meet others."""
 
 from __future__ import annotations
 
