@@ -1,4 +1,4 @@
-"""Transposes and views moved behind elementwise operators (Transposes behind reductions, too) until they meet others."""
+"""Transposes and views behind elementwise operators (Transposes behind reductions, too), until they meet others."""
 
 from __future__ import annotations
 
