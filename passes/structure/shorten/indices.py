@@ -92,7 +92,7 @@ def _within(context: Context, value: Value | None, size: int) -> Value | None:
 
 def _size(data: Value | None, axis: int) -> int | None:
     shape = data.tensor.shape if data is not None else None
-    size = shape[axis] if shape else None
+    size = shape[axis] if shape and -len(shape) <= axis < len(shape) else None
     return size if isinstance(size, int) and size else None
 
 

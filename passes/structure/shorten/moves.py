@@ -75,6 +75,8 @@ def between_views(context: Context, node: Node) -> Value | None:
     order: list[int | None] = [*range(x.rank)]
     for axis in sorted(axis % len(perm) for axis in came):
         order.insert(axis, None)
+    if len(order) != len(perm):
+        return None  # types contradict each other
     order = [order[axis] for axis in perm]
     dropped = {axis % len(perm) for axis in gone}
     ones = [source for axis, source in enumerate(order) if axis in dropped and source is not None]
