@@ -39,7 +39,7 @@ _NAMES = [
     "asr gigaam_v2_conv",
 ]
 NETS = {model.name: model for model in MODELS if model.name in _NAMES}
-"""None is quantized: ONNX Runtime saturates sums of bytes on processors without VNNI, and steps have no slope."""
+"""None is quantized: of random inputs, rounding decides where quantizers' ties fall, and steps have no slope."""
 _FLOAT, _DOUBLE = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
 _STEPS = (1e-5, 1e-7, 1e-9)
 """Of differences: large ones step over corners of functions, small ones are rounded."""
