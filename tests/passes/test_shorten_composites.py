@@ -499,6 +499,13 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "float[2, 2, 1, 1] w = {1, 2, 3, 4}, float[2] k = {1, 2}, float zero = {0}, int64[2] rest = {2, 3}",
         "Transpose Conv Max ReduceSum Neg",
     ),
+    "bias_behind_a_transpose": (
+        21,
+        "float[1, 5, 5, 2] x",
+        "a = Transpose<perm=[0, 3, 1, 2]>(x) b = Conv(a, w) c = Transpose<perm=[0, 2, 3, 1]>(b) y = Add(c, k)",
+        "float[2, 2, 1, 1] w = {1, 2, 3, 4}, float[2] k = {1, 2}",
+        "Transpose Conv Transpose",
+    ),
     "transposes_of_both_operands": (
         21,
         "float[2, 3, 4] x, float[2, 3, 4] z",

@@ -17,12 +17,12 @@ _MOST_AHEAD = 24  # operators that are looked at for one that a move meets
 
 def behind(context: Context, node: Node) -> Value | None:
     """f(Transpose(x), ...) is Transpose(f(x, ...)), operands transposed alike, constants or scalars. That is done where
-    more than one is transposed, or where a Transpose or a reduction follows."""
+    more than one is transposed, where a Transpose or a reduction follows, and for what a convolution takes in."""
     perm = _alike(context, node)
     if perm is None or not _is_gain(context, node, perm):
         return None
-    moved = {value for value in node.inputs if made_by(value, "Transpose") is not None}
-    if len(moved) < 2 and not _meets(context, node, {"Transpose", *REDUCTIONS}):
+    moved = {value for value in node.inputs if value is not None and made_by(value, "Transpose") is not None}
+    if len(moved) < 2 and not _is_of_layer(node, moved) and not _meets(context, node, {"Transpose", *REDUCTIONS}):
         return None
     inverse = [perm.index(axis) for axis in range(len(perm))]
     inputs = [_before(context, value, perm, inverse) for value in node.inputs]
@@ -30,6 +30,12 @@ def behind(context: Context, node: Node) -> Value | None:
     types = None if shape is None else [TensorType(node.output.tensor.dtype, tuple(shape[axis] for axis in inverse))]
     made = context.op.call(node.op_type, *inputs, _types=types, **node.attributes)
     return context.op.Transpose(made, perm=perm, _types=[node.output.type])
+
+
+def _is_of_layer(node: Node, moved: Collection[Value]) -> bool:
+    """Whether a node adds a convolution's bias, or divides its sums of windows."""
+    sources = [value.producer.inputs[0] for value in moved if value.producer is not None]
+    return node.op_type in ("Add", "Div") and any(made_by(x, "Conv", "ConvTranspose") is not None for x in sources)
 
 
 def _alike(context: Context, node: Node, depth: int = 0) -> list[int] | None:
