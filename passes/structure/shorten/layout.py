@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ...core import ELEMENTWISE
 from ...graph import Node, Value
@@ -64,19 +64,25 @@ def _alike(context: Context, node: Node, depth: int = 0) -> list[int] | None:
 
 def _is_gain(context: Context, node: Node, perm: Sequence[int]) -> bool:
     """Whether all Transposes before a node go, since every other user of what they give goes behind them, too."""
+
+    def goes(user: Node) -> bool:
+        if user.op == ("", "Transpose") and permutation(user) is not None:
+            return True
+        return _is_reduced(context, user) or _alike(context, user, _DEEPEST) == perm
+
+    return _all_go(context, node, ("Transpose",), goes)
+
+
+def _all_go(context: Context, node: Node, op_types: Sequence[str], goes: Callable[[Node], bool]) -> bool:
+    """Whether all moves by some operators before a node go, as `goes` says of every other user of what they give."""
     for value in node.inputs:
-        moved = made_by(value, "Transpose")
-        if moved is None:
+        if value is None or made_by(value, *op_types) is None:
             continue
-        users = context.graph.uses(moved.output)
-        if moved.output in context.graph.outputs or len(users) > _MOST_USERS:
+        users = context.graph.uses(value)
+        if value in context.graph.outputs or len(users) > _MOST_USERS:
             return False
-        for user, _ in users:
-            back = permutation(user) if user.op == ("", "Transpose") else None
-            if user is node or back is not None or _is_reduced(context, user):
-                continue
-            if _alike(context, user, _DEEPEST) != perm:
-                return False
+        if not all(user is node or goes(user) for user, _ in users):
+            return False
     return True
 
 
@@ -85,7 +91,11 @@ def behind_view(context: Context, node: Node) -> Value | None:
     broadcast to x and to the view of it alike: single elements, and what has the dimensions at the end only that are
     the same in both: where there is more than one view, or where another follows behind f."""
     view = _same_view(context, node) if node.output.tensor.dtype in FLOATS else None  # sizes stay as they are computed
-    if view is None or not _all_go_behind(context, node):
+
+    def goes(user: Node) -> bool:
+        return user.op_type in VIEWS or _same_view(context, user, _DEEPEST) is not None
+
+    if view is None or not _all_go(context, node, VIEWS, goes):
         return None
     if len({*filter(_is_view, node.inputs)}) < 2 and not _meets(context, node, VIEWS):
         return None
@@ -138,20 +148,6 @@ def _meets(context: Context, node: Node, op_types: Collection[str]) -> bool:
                 seen.add(user)
                 waiting.append(user)
     return False
-
-
-def _all_go_behind(context: Context, node: Node) -> bool:
-    """Whether the views before a node go, since every other user of what they give goes behind them, too."""
-    for value in node.inputs:
-        if value is None or not _is_view(value):
-            continue
-        users = context.graph.uses(value)
-        if value in context.graph.outputs or len(users) > _MOST_USERS:
-            return False
-        for user, _ in users:
-            if user is not node and user.op_type not in VIEWS and _same_view(context, user, _DEEPEST) is None:
-                return False
-    return True
 
 
 def _before(context: Context, value: Value | None, perm: Sequence[int], inverse: Sequence[int]) -> Value | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ...graph import Node, Value
-from ...infer import words
-from .context import Context, Table, certain, made_by, part_of_shape, permutation, static, unviewed
+from .context import VIEWS, Context, Table, certain, made_by, part_of_shape, permutation, static, unviewed
 
 _MOST_SEEN = 64  # values on the way from sizes to a shape
-_VIEWS = words("Reshape Squeeze Unsqueeze Flatten")
+_VIEWS = (*VIEWS, "Flatten")
 
 
 # order ---------------------------------------------------------------------------------------------
@@ -47,8 +47,7 @@ def _around_view(context: Context, data: Value, perm: list[int]) -> Value | None
         gone = {axis % len(order) for axis in axes}
         order = [source for index, source in enumerate(order) if index not in gone]
     else:
-        for axis in sorted(axis % rank for axis in axes):
-            order.insert(axis, None)
+        order = _with_new_axes(order, axes, rank)
     order = [order[axis] for axis in perm]
     op, value = context.op, before.inputs[0]
     left = sorted(source for source in order if source is not None)
@@ -62,6 +61,14 @@ def _around_view(context: Context, data: Value, perm: list[int]) -> Value | None
     return op.Unsqueeze(value, context.sizes(come)) if come else value
 
 
+def _with_new_axes(order: Sequence[int | None], axes: Sequence[int], rank: int) -> list[int | None]:
+    """Dimensions with None where Unsqueeze puts one of size 1, up to so many in all."""
+    found = list(order)
+    for axis in sorted(axis % rank for axis in axes):
+        found.insert(axis, None)
+    return found
+
+
 def between_views(context: Context, node: Node) -> Value | None:
     """Squeeze(Transpose(Unsqueeze(x))) is Transpose(x), where as many axes of size 1 go as came."""
     moved = made_by(node.inputs[0], "Transpose")
@@ -72,9 +79,7 @@ def between_views(context: Context, node: Node) -> Value | None:
     x = view.inputs[0] if view is not None else None
     if x is None or x.rank is None or not perm or not came or not gone:
         return None
-    order: list[int | None] = [*range(x.rank)]
-    for axis in sorted(axis % len(perm) for axis in came):
-        order.insert(axis, None)
+    order = _with_new_axes(range(x.rank), came, len(perm))
     if len(order) != len(perm):
         return None  # types contradict each other
     order = [order[axis] for axis in perm]

@@ -106,12 +106,18 @@ def _is(array: np.ndarray[Any, Any], number: int) -> bool:
 
 
 def negated(context: Context, node: Node) -> Value | None:
-    """Not(Not(x)); Not(Equal(x, 0)) is a conversion into booleans, which makes true of NaN, too."""
-    before = made_by(node.inputs[0], "Not", "Equal")
-    if before is None or before.op_type == "Not":
-        return before.inputs[0] if before is not None else None
+    """Not(Not(x))."""
+    before = made_by(node.inputs[0], "Not")
+    return before.inputs[0] if before is not None else None
+
+
+def truth(context: Context, node: Node) -> Value | None:
+    """Not(Equal(x, 0)) is a conversion into booleans, which makes true of NaN, too."""
+    before = made_by(node.inputs[0], "Equal")
+    if before is None or not context.used_once(before.output):
+        return None
     for x, other in (before.inputs, before.inputs[::-1]):
-        if x is None or context.number(other) != 0 or not context.used_once(before.output):
+        if x is None or context.number(other) != 0:
             continue
         if x.tensor.dtype in _AS_BOOL and certain(x) == certain(node.output) is not None:
             return context.op.Cast(x, to=ENUMS[DType.BOOL], _types=[node.output.type])
@@ -169,7 +175,7 @@ RULES: Table = {
     "Abs": [absolute],
     "Where": [chosen, without_never],
     "Cast": [cast],
-    "Not": [negated],
+    "Not": [negated, truth],
     "Add": [_neutral(0, (0, 1))],
     "Sub": [_neutral(0, (1,))],
     "Mul": [_neutral(1, (0, 1))],

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ...graph import Node, Value
-from ...infer import words
 from ...sizes import dims_of
-from .context import FLOATS, Context, Table, certain, made_by, permutation, unviewed
+from .context import FLOATS, VIEWS, Context, Table, certain, made_by, permutation, unviewed
 
-_MOVES = words("Reshape Squeeze Transpose Unsqueeze")
+_MOVES = (*VIEWS, "Transpose")
 _SINCE = 12
 
 

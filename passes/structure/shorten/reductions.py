@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
 import numpy as np
 
 from ...graph import Node, Value
 from ...infer import words
-from ...types import Dim
+from ...sizes import Size, size_of
 from .context import FLOATS, Context, Table, broadcasts_as_kept, certain, is_one_element, made_by, unviewed
-from .sizes import product_of_sizes
+from .sizes import product, product_of_sizes
 
 REDUCTIONS = words(
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
@@ -80,23 +77,22 @@ def mean(context: Context, node: Node) -> Value | None:
         if total is None or shape is None or not axes or not context.used_once(total.output):
             continue
         keeps_shape = certain(total.output) == certain(node.output)
-        if keeps_shape and _is_count(context, divisor, [shape[axis] for axis in axes], node.op_type == "Mul"):
+        count = product(size_of(shape[axis]) for axis in axes)
+        if keeps_shape and count is not None and _is_count(context, divisor, count, node.op_type == "Mul"):
             kept_dims = total.attributes.get("keepdims", 1)
             return context.op.ReduceMean(*total.inputs, keepdims=kept_dims, _types=[node.output.type])
     return None
 
 
-def _is_count(context: Context, value: Value | None, sizes: Sequence[Dim], reciprocal: bool) -> bool:
-    """Whether a float is how many elements these sizes make, or the reciprocal of that; open sizes are computed."""
-    number, known = context.constant(value), [size for size in sizes if isinstance(size, int)]
-    count = math.prod(known)
-    if number is not None:
-        if number.size != 1 or number.dtype.kind != "f" or len(known) < len(sizes) or not count:
-            return False
-        dtype = number.dtype.type
-        return bool((number == (dtype(1) / dtype(count) if reciprocal else dtype(count))).all())
-    found = product_of_sizes(context, value) if is_one_element(value) and not reciprocal else None
-    return found is not None and found == (count, sorted(str(size) for size in sizes if not isinstance(size, int)))
+def _is_count(context: Context, value: Value | None, count: Size, reciprocal: bool) -> bool:
+    """Whether a float is a number of elements, or the reciprocal of that; of an open one, whether it is computed."""
+    number = context.constant(value)
+    if number is None:
+        return is_one_element(value) and not reciprocal and product_of_sizes(context, value) == count
+    if number.size != 1 or number.dtype.kind != "f" or not isinstance(count, int) or not count:
+        return False
+    dtype = number.dtype.type
+    return bool((number == (dtype(1) / dtype(count) if reciprocal else dtype(count))).all())
 
 
 def _centred(context: Context, value: Value | None) -> tuple[Value, int] | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from typing import cast
 
 from ...graph import Node, Value
+from ...sizes import Size, size_of
 from ...types import DType, tensor
 from .context import Context, Table, certain, made_by, part_of_shape, permutation, static, unviewed
 
@@ -22,31 +25,29 @@ def _shape(context: Context, data: Value | None, start: int, end: int) -> Value:
     return context.op.Shape(data, start=start or None, end=None if whole else end, _types=types)
 
 
-def product_of_sizes(context: Context, value: Value | None) -> tuple[int, list[str]] | None:
-    """A number that is computed of sizes by products: the known ones' product, the names of the open ones in order."""
+def product(factors: Iterable[Size | None]) -> Size | None:
+    """The product of sizes, None where one isn't known as a function of symbols."""
+    known = list(factors)
+    return None if None in known else math.prod(cast("list[int]", known))
+
+
+def product_of_sizes(context: Context, value: Value | None) -> Size | None:
+    """The number that a value is, which is computed of sizes by products alone."""
     value = unviewed(value)
     known = context.integers(value)
     if known is not None and len(known) == 1:
-        return known[0], []
+        return known[0]
     node = made_by(value, "Cast", "Mul", "ReduceProd", "Shape")
     if node is None:
         return None
-    if node.op_type == "Cast":
-        return product_of_sizes(context, node.inputs[0])
+    if node.op_type in ("Cast", "Mul"):
+        return product(product_of_sizes(context, factor) for factor in node.inputs)
     shape = node if node.op_type == "Shape" else made_by(node.inputs[0], "Shape")
-    if node.op_type != "Mul" and shape is not None:
-        sizes, part = certain(shape.inputs[0]), part_of_shape(shape)
-        if sizes is None or part is None or (node is shape and part[1] - part[0] != 1):
-            return None
-        chosen = sizes[part[0] : part[1]]
-        return math.prod(size for size in chosen if isinstance(size, int)), sorted(
-            str(size) for size in chosen if not isinstance(size, int)
-        )
-    factors = [product_of_sizes(context, factor) for factor in node.inputs] if node.op_type == "Mul" else [None]
-    found = [factor for factor in factors if factor is not None]
-    if len(found) < len(factors):
+    part = part_of_shape(shape) if shape is not None else None
+    sizes = certain(shape.inputs[0]) if shape is not None else None
+    if sizes is None or part is None or (node is shape and part[1] - part[0] != 1):
         return None
-    return math.prod(count for count, _ in found), sorted(name for _, names in found for name in names)
+    return product(map(size_of, sizes[part[0] : part[1]]))
 
 
 def gather_of_shape(context: Context, node: Node) -> Value | None:
