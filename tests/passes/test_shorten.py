@@ -21,6 +21,44 @@ WRITTEN_OUT = (
     "h = Sqrt(g) n = Div(d, h)"
 )
 ROWS = {
+    # sorts
+    "first_of_sorted": (
+        "float[2, 9] x",
+        "v, i = TopK<largest=0>(x, n) j = Cast<to=6>(i) a = Slice(v, zero, k, last) b = Slice(j, zero, k, last)"
+        "c = Cast<to=1>(b) y = Add(a, c)",
+        "TopK Cast Cast Add",
+        "int64[1] n = {9}, int64[1] k = {4}, int64[1] last = {-1}, " + AXIS,
+    ),
+    "first_that_sorted_indices_take": (
+        "float[9, 2] x, float[9, 2] z",
+        "v, i = TopK<axis=0>(x, n) a = GatherElements(z, i) y = Slice(a, zero, k, zero)",
+        "TopK GatherElements",
+        "int64[1] n = {9}, int64[1] k = {4}, " + AXIS,
+    ),
+    "last_of_sorted": (
+        "float[2, 9] x",
+        "v, i = TopK<largest=0>(x, n) y = Slice(v, k, n, one)",
+        "TopK Slice",
+        "int64[1] n = {9}, int64[1] k = {4}, " + ONE,
+    ),
+    "first_of_another_axis": (
+        "float[2, 9] x",
+        "v, i = TopK<largest=0>(x, n) y = Slice(v, zero, one, zero)",
+        "TopK Slice",
+        "int64[1] n = {9}, " + ONE + ", " + AXIS,
+    ),
+    "first_of_sorted_that_is_used_as_a_whole": (
+        "float[2, 9] x",
+        "v, i = TopK<largest=0>(x, n) a = Slice(v, zero, one, one) y = Sub(v, a)",
+        "TopK Slice Sub",
+        "int64[1] n = {9}, " + ONE + ", " + AXIS,
+    ),
+    "first_of_unsorted": (
+        "float[2, 9] x",
+        "v, i = TopK<sorted=0>(x, n) a = Slice(v, zero, one, one) y = Neg(a)",
+        "TopK Slice Neg",
+        "int64[1] n = {9}, " + ONE + ", " + AXIS,
+    ),
     # order
     "transposes_cancel": (
         "float[2, 3, 4] x",

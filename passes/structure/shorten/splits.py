@@ -9,7 +9,7 @@ from ...graph import Node, Value
 from .context import Context, Table
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
     """The elements start .. stop along an axis."""
 
     axis: int
@@ -17,7 +17,7 @@ class _Piece(NamedTuple):
     stop: int
 
 
-def _piece(context: Context, node: Node) -> _Piece | None:
+def piece_of(context: Context, node: Node) -> Piece | None:
     """What a Slice takes of its data, where it cuts one dimension of a known size, forwards and without gaps."""
     data = node.inputs[0]
     shape = data.tensor.shape if data is not None else None
@@ -31,19 +31,19 @@ def _piece(context: Context, node: Node) -> _Piece | None:
     if not isinstance(size, int):
         return None
     start, stop, _ = slice(starts[0], stops[0]).indices(size)
-    return _Piece(axis, start, stop) if start < stop else None
+    return Piece(axis, start, stop) if start < stop else None
 
 
 def split(context: Context, node: Node) -> Value | None:
     """Slices that together take every element of a value along one axis, each once."""
-    data, piece = node.inputs[0], _piece(context, node)
+    data, piece = node.inputs[0], piece_of(context, node)
     shape = data.tensor.shape if data is not None else None
     if data is None or shape is None or piece is None:
         return None
-    slices: dict[_Piece, list[Node]] = {}
+    slices: dict[Piece, list[Node]] = {}
     for user, index in context.graph.uses(data):
         if index == 0 and user.op == ("", "Slice"):
-            other = _piece(context, user)
+            other = piece_of(context, user)
             if other is not None and other.axis == piece.axis:
                 slices.setdefault(other, []).append(user)
     size = shape[piece.axis]
@@ -61,13 +61,13 @@ def split(context: Context, node: Node) -> Value | None:
     return parts[pieces.index(piece)]
 
 
-def _path(slices: Iterable[_Piece], start: int, stop: int) -> list[_Piece]:
+def _path(slices: Iterable[Piece], start: int, stop: int) -> list[Piece]:
     """Pieces that lie one behind the other from `start` to `stop`; none where there is no such way."""
-    before: dict[int, _Piece] = {}
+    before: dict[int, Piece] = {}
     for one in sorted(slices):
         if start <= one.start and one.stop <= stop and (one.start == start or one.start in before):
             before.setdefault(one.stop, one)
-    path: list[_Piece] = []
+    path: list[Piece] = []
     while stop != start and stop in before:
         path.append(before[stop])
         stop = path[-1].start

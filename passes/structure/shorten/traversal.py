@@ -29,6 +29,7 @@ from . import (
     products,
     reductions,
     sizes,
+    sorts,
     splits,
 )
 from .context import Context, RecordingBuilder
@@ -38,6 +39,7 @@ _RULES = combine(
     sizes.RULES,
     moves.RULES,
     layout.RULES,
+    sorts.RULES,
     splits.RULES,
     indices.RULES,
     operands.RULES,
