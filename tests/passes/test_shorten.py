@@ -20,6 +20,15 @@ WRITTEN_OUT = (
     "c = ReduceMean<keepdims=1>(x, ax) d = Sub(x, c) e = Mul(d, d) f = ReduceMean<keepdims=1>(e, ax) g = Add(f, eps)"
     "h = Sqrt(g) n = Div(d, h)"
 )
+SELECTED = (
+    "c = Less(x, z) d = Less(x, two) e = Less(z, two) p = Add(x, z) q = Mul(x, z)"
+    "u = Unsqueeze(c, zero) v = Unsqueeze(d, zero) w = Unsqueeze(e, zero) s = Concat<axis=0>(never, u, v, w)"
+    "t = Cast<to=6>(s) k = ArgMax<axis=0, keepdims=0>(t) low = Less(k, i1) middle = Less(k, i2) high = Less(k, i3)"
+)
+CHOICES = (
+    "float two = {2}, int64 i1 = {1}, int64 i2 = {2}, int64 i3 = {3}, bool[1, 9] never = {0, 0, 0, 0, 0, 0, 0, 0, 0}, "
+    + AXIS
+)
 ROWS = {
     # sorts
     "first_of_sorted": (
@@ -58,6 +67,32 @@ ROWS = {
         "v, i = TopK<sorted=0>(x, n) a = Slice(v, zero, one, one) y = Neg(a)",
         "TopK Slice Neg",
         "int64[1] n = {9}, " + ONE + ", " + AXIS,
+    ),
+    # choices
+    "first_condition_that_holds": (
+        "float[9] x, float[9] z",
+        SELECTED + "a = Where(low, x, z) b = Where(high, p, q) y = Where(middle, a, b)",
+        "Less Less Less Add Mul Where Where Where",
+        CHOICES,
+    ),
+    "first_condition_in_a_chain": (
+        "float[9] x, float[9] z",
+        SELECTED + "a = Where(high, p, q) b = Where(middle, z, a) y = Where(low, x, b)",
+        "Less Less Less Add Mul Where Where Where",
+        CHOICES,
+    ),
+    "first_condition_of_which_some_give_the_same": (
+        "float[9] x, float[9] z",
+        SELECTED + "a = Where(low, x, q) b = Where(high, q, x) f = Where(middle, a, b) y = Add(f, p)",
+        "Less Less Less Mul Where Where Add Add",
+        CHOICES,
+    ),
+    "last_condition_that_holds": (
+        "float[9] x, float[9] z",
+        SELECTED.replace("ArgMax<", "ArgMax<select_last_index=1, ")
+        + "a = Where(low, x, z) b = Where(high, p, q) y = Where(middle, a, b)",
+        "Less Less Less Add Mul Unsqueeze Unsqueeze Unsqueeze Concat Cast ArgMax Less Less Less Where Where Where",
+        CHOICES,
     ),
     # order
     "transposes_cancel": (

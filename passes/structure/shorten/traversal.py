@@ -18,6 +18,7 @@ from ...types import DType
 from ..simplify import RemoveDead, identity_input
 from . import (
     activations,
+    choices,
     groups,
     indices,
     layers,
@@ -44,6 +45,7 @@ _RULES = combine(
     indices.RULES,
     operands.RULES,
     operands.BROADCASTING,
+    choices.RULES,
     reductions.RULES,
     activations.RULES,
     layers.RULES,
