@@ -84,7 +84,7 @@ ROWS = {
     "first_condition_of_which_some_give_the_same": (
         "float[9] x, float[9] z",
         SELECTED + "a = Where(low, x, q) b = Where(high, q, x) f = Where(middle, a, b) y = Add(f, p)",
-        "Less Less Less Mul Where Where Add Add",
+        "Less Less Add Mul Where Where Add",
         CHOICES,
     ),
     "last_condition_that_holds": (

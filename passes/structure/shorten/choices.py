@@ -18,8 +18,8 @@ def first_that_holds(context: Context, node: Node) -> Value | None:
     conditions = _conditions(context, index)
     if index is None or conditions is None:
         return None
-    users = [user for user, _ in context.graph.uses(index)]
-    if _is_inside(context, node, index) or not all(user.op_type == "Less" and user.inputs[0] is index for user in users):
+    compared = (user.op_type == "Less" and at == 0 for user, at in context.graph.uses(index))
+    if _is_inside(context, node, index) or not all(compared):
         return None
     chosen: list[Value] = []
     for at in range(len(conditions)):
