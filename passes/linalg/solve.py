@@ -90,7 +90,8 @@ def tridiagonal_solved(lower: Matrix, middle: Matrix, upper: Matrix, right: Matr
     op, (batch, size, columns) = right.op, right.sizes
     axis, zero = len(batch), right.constant(0)
     first = [x.at(zero, axis) for x in (middle, upper, right)]
-    walk = [(x, Sliced(axis, 1)) for x in (lower, middle, upper, right)]
+    used = concat([upper.slice(0, size - 1, axis), right.zeros(*batch, 1)], axis)  # 0 times the last one may be NaN
+    walk = [(x, Sliced(axis, 1)) for x in (lower, middle, used, right)]
     d, _, b, *made = iterate(op, size - 1, _down, first, walk, stacked=Stacked(axis), name="elimination")
     pivots, beside, second, _, zeros = made
     last = b / d.column()

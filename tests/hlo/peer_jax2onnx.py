@@ -5,7 +5,8 @@
 
 With --open it is given the programs that `python -m hlo.symbolic OUTDIR` exported, with the same symbols for sizes, and
 judged at the same sizes. With --nodes the nodes of its models are counted where they are right, and those of ours
-beside them, subgraphs and functions included.
+beside them, subgraphs and functions included; where ours are more, both models are also given NaN, infinities, ties and
+the ends of integers, and it is said where jax2onnx's computes something else than jax of these and ours doesn't.
 
 jax2onnx lives in an environment of its own and converts in a process of its own, which is made anew when a program
 kills or hangs it. Judged as our own conversion is: same runtime, same tolerances (`stages.difference`).
@@ -27,7 +28,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 SECONDS = 180.0
 """What converting one program may take; the first also imports jax."""
@@ -185,11 +186,24 @@ def node_count(path: Path) -> int:
     return count(model.graph.node) + sum(count(function.node) for function in model.functions)
 
 
-def _counted(name: str, case: Any, folder: Path) -> tuple[int, int] | None:
-    """The nodes of our model of a program and of jax2onnx's; None where we have none."""
+class Count(NamedTuple):
+    """The nodes of our model of a program and of jax2onnx's.
+
+    Attributes:
+        other: an output that only jax2onnx's computes otherwise than jax, where it has fewer nodes; "" for none.
+    """
+
+    ours: int
+    theirs: int
+    other: str = ""
+
+
+def _counted(name: str, case: Any, folder: Path) -> Count | None:
+    """None where we have no model."""
     from backedge import convert
     from backedge.passes.errors import BackedgeError
 
+    from hlo.extreme_inputs import differences
     from hlo.programs import PROGRAMS
     from hlo.programs.base import stablehlo_text
 
@@ -199,15 +213,24 @@ def _counted(name: str, case: Any, folder: Path) -> tuple[int, int] | None:
         convert(source, folder / "ours.onnx", verify=0)
     except BackedgeError:
         return None
-    return node_count(folder / "ours.onnx"), node_count(folder / "m.onnx")
+    models = [folder / "ours.onnx", folder / "m.onnx"]
+    count = Count(*map(node_count, models))
+    if count.ours <= count.theirs or case is not None:
+        return count
+    ours, theirs = differences(name, models)
+    return count._replace(other=next((f"output {at}: {text}" for at, text in theirs.items() if at not in ours), ""))
 
 
-def _tell_nodes(counts: Mapping[str, tuple[int, int]]) -> None:
-    for name, (ours, theirs) in sorted(counts.items(), key=lambda item: item[1][0] / max(item[1][1], 1)):
-        print(f"{ours:5} {theirs:5}  {name}")
-    ratio = statistics.median(ours / max(theirs, 1) for ours, theirs in counts.values())
-    more = sum(ours > theirs for ours, theirs in counts.values())
-    print(f"nodes, ours and theirs, of {len(counts)} programs: median of the ratio {ratio:.2f}, more in {more}")
+def _tell_nodes(counts: Mapping[str, Count]) -> None:
+    for name, count in sorted(counts.items(), key=lambda item: item[1].ours / max(item[1].theirs, 1)):
+        print(f"{count.ours:5} {count.theirs:5}  {name}{count.other and f'  jax2onnx: {count.other}'}")
+    ratio = statistics.median(count.ours / max(count.theirs, 1) for count in counts.values())
+    more = [count for count in counts.values() if count.ours > count.theirs]
+    others = sum(bool(count.other) for count in more)
+    print(
+        f"nodes, ours and theirs, of {len(counts)} programs: median of the ratio {ratio:.2f}, more in {len(more)}, "
+        f"of which {others} jax2onnx's computes something else than jax of NaN, infinities, ties or ends of integers"
+    )
 
 
 def main() -> None:
@@ -222,7 +245,7 @@ def main() -> None:
     from hlo.programs import PROGRAMS
 
     converter, verdicts = Converter(options.python), {}
-    counts: dict[str, tuple[int, int]] = {}
+    counts: dict[str, Count] = {}
     for name in options.programs or PROGRAMS:
         case = pickle.loads((options.open / "cases" / name).read_bytes()) if options.open else None
         if isinstance(case, str):  # jax.export doesn't take it

@@ -77,6 +77,41 @@ def test_tridiagonal_systems(batch: tuple[int, ...], size: int, dtype: str) -> N
     check_jax(lax.linalg.tridiagonal_solve, lower, middle, upper, right, tolerance=TOLERANCES[dtype])
 
 
+def _lower(x: Any, least: int = 0) -> Any:
+    """What a routine may read of a matrix: its lower triangle, from so many diagonals below the main one on."""
+    return np.where(np.tril(np.ones(x.shape), -least), x, np.nan).astype(x.dtype)
+
+
+UNREAD: dict[str, tuple[Callable[..., Any], Callable[[Any, Any], Sequence[Any]]]] = {
+    "potrf": (lambda s: lax.linalg.cholesky(s, symmetrize_input=False), lambda s, b: [_lower(s)]),
+    "trsm": (lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True), lambda s, b: [_lower(s), b]),
+    "trsm_upper": (lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True), lambda s, b: [_lower(s).T, b]),
+    "trsm_unit": (
+        lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, lower=True, unit_diagonal=True),
+        lambda s, b: [_lower(s, 1), b],
+    ),
+    "syevd": (lambda s: lax.linalg.eigh(s, symmetrize_input=False)[1], lambda s, b: [_lower(s)]),
+    "sytrd": (lambda s: lax.linalg.tridiagonal(s)[1:], lambda s, b: [_lower(s)]),
+    "sytrd_upper": (lambda s: lax.linalg.tridiagonal(s, lower=False)[1:], lambda s, b: [_lower(s).T]),
+    "orgqr": (lax.linalg.householder_product, lambda s, b: [_lower(s, 1), b[:, 0]]),
+    "gtsv": (
+        lambda d, b: lax.linalg.tridiagonal_solve(d[0], d[1], d[2], b),
+        lambda s, b: [np.array([[np.nan, 1, 2, 0.5], [0.1, 0.2, 0.3, 0.4], [1, 2, 3, np.nan]], s.dtype), b],
+    ),
+}
+"""Routine -> a function that calls it, its arguments made of a definite matrix and a right-hand side."""
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_elements_that_do_not_count_may_be_anything(name: str) -> None:
+    """NaN where LAPACK reads nothing leaves no trace."""
+    function, arguments = UNREAD[name]
+    given = arguments(definite((4, 4), "float32"), draw((4, 2), "float32", 1))
+    with jax.enable_x64(True):
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(jax.jit(function)(*given)))
+    check_jax(function, *given)
+
+
 def test_reflections_of_small_numbers() -> None:
     """Their squares are 0 in float32."""
     a = draw((4, 3), "float32")

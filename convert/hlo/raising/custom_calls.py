@@ -186,11 +186,11 @@ def _bad_input(a: Matrix, code: int) -> Matrix:
 
 def _syevd(call: Call) -> Sequence[Matrix]:
     (a,) = call.operands
-    wanted = call.letter("mode", "NV") == "V"
-    values, vectors = eigen(a, call.letter("uplo", "LU") == "L")
+    wanted, lower = call.letter("mode", "NV") == "V", call.letter("uplo", "LU") == "L"
+    values, vectors = eigen(a, lower)
     if wanted:
         call.op.rewriter.notes.append(_SIGNS)
-    return vectors if wanted else a, values, _bad_input(a, 1)
+    return vectors if wanted else a, values, _bad_input(a.triangle(lower), 1)
 
 
 def _gesdd(call: Call) -> Sequence[Matrix]:
