@@ -24,13 +24,17 @@ from typing import Any
 import numpy as np
 
 
+def _stored(array: np.ndarray) -> np.ndarray:
+    """An array as a file has it, which knows no element types but NumPy's own: others as integers of as many bytes."""
+    return array if array.dtype.isbuiltin == 1 else np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+
+
 def _typed(array: np.ndarray, type: str) -> np.ndarray:
-    """An array out of a file, which knows no element types but NumPy's own."""
-    if array.dtype.kind != "V":
-        return array
+    """An array out of a file, with the element type that it had."""
     import ml_dtypes
 
-    return array.view(getattr(ml_dtypes, type))
+    own = getattr(ml_dtypes, type, None)
+    return array if own is None else array.view(own)
 
 
 def serve() -> None:
@@ -54,7 +58,7 @@ def serve() -> None:
                 values = [_typed(stored[f"arr_{index}"], type) for index, type in enumerate(types)]
             found = context.modules[loaded.name].main(*values)
             found = found if isinstance(found, list | tuple) else [found]
-            np.savez(outputs, *(np.asarray(one) for one in found))
+            np.savez(outputs, *(_stored(np.asarray(one)) for one in found))
             error = ""
         except Exception as raised:
             error = str(raised) or type(raised).__name__
@@ -77,7 +81,7 @@ class Iree:
             self._process = subprocess.Popen(command, text=True, **pipes)
         assert self._process.stdin is not None and self._process.stdout is not None
         given, made = module.with_suffix(".in.npz"), module.with_suffix(".out.npz")
-        np.savez(given, *inputs)
+        np.savez(given, *map(_stored, inputs))
         asked = [str(module), str(given), [str(one.dtype) for one in inputs], str(made)]
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
