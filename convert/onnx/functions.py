@@ -24,7 +24,7 @@ from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.schemas import since_version
 from ...passes.types import Type, merge
 from .lowering import lower_operators
-from .raising import FunctionKey, function_key, function_rules, refuse_recursion
+from .raising import FunctionKey, function_key, function_rules
 from .read_graph import Function
 from .write import IR_OF_OPSET, IR_WITH_FUNCTION_DEFAULTS, IR_WITH_OVERLOADS, to_model
 
@@ -44,10 +44,8 @@ class Converted:
 def convert_functions(graph: Graph, opset: int, log: Log) -> Converted:
     """The functions of a model at `opset`; the graph's values are given the types that inference finds through calls.
 
-    Raises:
-        InvalidModel: a function calls itself.
+    `check_functions` accepts them.
     """
-    refuse_recursion(graph)
     infer_through_calls(graph)
     calls = {key: list(_called(graph, function.graph)) for key, function in graph.functions.items()}
     callees_first = list(TopologicalSorter(calls).static_order())

@@ -25,7 +25,7 @@ from ...passes.tensor import TensorData
 from .functions import Converted, convert_functions
 from .legalize import legalized
 from .lowering import DEFAULT_OPSET, finished, lower_operators, targets_of
-from .raising import FunctionKey, function_key, function_rules
+from .raising import FunctionKey, check_functions, function_key, function_rules
 from .write import IR_OF_OPSET, IR_WITH_DEFAULTS, IR_WITH_FUNCTIONS
 
 
@@ -38,6 +38,7 @@ def change_opset(graph: Graph, opset: int, operators: OperatorList | None = None
     (`passes.opset.Change`).
 
     Raises:
+        InvalidModel: functions call themselves, or grow too much.
         Unsupported: an operator, type or attribute isn't supported there.
         NotLegal: the list can't express some nodes, and neither what they are made of.
     """
@@ -52,6 +53,7 @@ def change_opset(graph: Graph, opset: int, operators: OperatorList | None = None
             made = restamped(graph, targets_of(graph, opset))
             if made is not None:
                 return finished(_own_constants(made, graph, opset), opset)
+        check_functions(graph)
         functions, told = Converted(inlined=dict.fromkeys(graph.functions, "")), list[str]()
         if graph.functions and operators is None and IR_OF_OPSET.get(opset, 0) >= IR_WITH_FUNCTIONS:
             graph = graph.copy()

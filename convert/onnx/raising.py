@@ -11,6 +11,7 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.garbage import bulk
 from ...passes.graph import NOTES, Graph, Node, Value
 from ...passes.hub import HUB
+from ...passes.limits import MOST_NODES
 from ...passes.opset import hub_walk, raising
 from ...passes.protos import AttributeRef
 from ...passes.rewrite import Builder, Rewriter, Rule, Rules, combine
@@ -60,12 +61,7 @@ def _bound(graph: Graph, given: dict[str, object], regions: dict[str, Graph]) ->
 
 
 def function_rules(graph: Graph, only: Collection[FunctionKey] | None = None) -> Rules:
-    """Rules that inline the model's functions, or `only` some of them.
-
-    Raises:
-        InvalidModel: a function calls itself.
-    """
-    refuse_recursion(graph)
+    """Rules that inline the model's functions, or `only` some of them. `check_functions` accepts these."""
     rules: dict[tuple[str, str], list[Rule]] = {}
     for domain, name, _ in graph.functions:
         rules[domain, name] = [_caller(graph, only)]
@@ -101,9 +97,10 @@ def raise_graph(graph: Graph) -> Graph:
     """A hub graph of an ONNX graph; the old one stays as it was. `meta["notes"]` has what the report should say.
 
     Raises:
-        InvalidModel: control flow whose arity doesn't fit.
+        InvalidModel: control flow whose arity doesn't fit, functions that call themselves or grow too much.
         Unsupported: an operator that can't be brought to its newest version.
     """
+    check_functions(graph)
     rules = combine(function_rules(graph), raising.RULES, microsoft.RULES)
     with bulk():
         rewriter = Rewriter(HUB, rules, fallback=hub_walk())
@@ -117,11 +114,29 @@ def raise_graph(graph: Graph) -> Graph:
     return new
 
 
-def refuse_recursion(graph: Graph) -> None:
-    """Functions may call each other, but none itself, however indirectly."""
+def check_functions(graph: Graph) -> None:
+    """Functions may call each other, but none itself, however indirectly; and a file that is small must not be a model
+    that fills the memory.
+
+    Raises:
+        InvalidModel: one does, or there are too many nodes when all of them stand where they are called.
+    """
     calls = {key[:2]: {node.op for _, node in function.graph.walk()} for key, function in graph.functions.items()}
     try:
-        TopologicalSorter(calls).prepare()
+        callees_first = [*TopologicalSorter(calls).static_order()]
     except CycleError as error:
         domain, name = error.args[1][0]
         raise InvalidModel(f"function {domain}.{name} calls itself") from error
+    sizes: dict[tuple[str, str], int] = {}
+
+    def size(inner: Graph) -> int:
+        return sum(sizes.get(node.op, 1) for _, node in inner.walk())
+
+    bodies: dict[tuple[str, str], list[Graph]] = {}
+    for key, function in graph.functions.items():
+        bodies.setdefault(key[:2], []).append(function.graph)
+    for name in callees_first:
+        if name in bodies:
+            sizes[name] = max(map(size, bodies[name]))  # of several overloads the largest
+    if graph.functions and size(graph) > MOST_NODES:
+        raise InvalidModel(f"its functions written out where they are called, the model has over {MOST_NODES} nodes")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from backedge.convert.onnx.opset import change_opset
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read, read_model
 from backedge.convert.onnx.write import to_model
@@ -141,6 +142,26 @@ def test_function_that_calls_itself() -> None:
     """)
     with pytest.raises(InvalidModel, match="calls itself"):
         raise_graph(read_model(model))
+
+
+@pytest.mark.parametrize("opset", [13, 17])
+def test_functions_that_double_each_other(opset: int) -> None:
+    """Kilobytes that would be 2**40 nodes; 2**4 are a model like any other."""
+
+    def model(count: int) -> ModelProto:
+        functions = ['<opset_import: ["" : 17, "f" : 1], domain: "f"> F0 (p) => (q) { q = Neg (p) }']
+        for n in range(1, count + 1):
+            body = f"r = f.F{n - 1} (p) q = f.F{n - 1} (r)"
+            functions.append(f'<opset_import: ["" : 17, "f" : 1], domain: "f"> F{n} (p) => (q) {{ {body} }}')
+        main = f"g (float[2] x) => (float[2] y) {{ y = f.F{count} (x) }}"
+        return parse_model("\n".join(['<ir_version: 8, opset_import: ["" : 17, "f" : 1]>', main, *functions]))
+
+    assert [node.op_type for node in raise_graph(read_model(model(4))).nodes].count("Neg") == 16
+    assert change_opset(read_model(model(4)), opset).nodes
+    with pytest.raises(InvalidModel, match="over 2000000 nodes"):
+        raise_graph(read_model(model(40)))
+    with pytest.raises(InvalidModel, match="over 2000000 nodes"):
+        change_opset(read_model(model(40)), opset)
 
 
 def message(*fields: tuple[int, bytes | str]) -> bytes:

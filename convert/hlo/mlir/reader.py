@@ -19,6 +19,7 @@ import numpy as np
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.garbage import bulk
 from ....passes.graph import NOTES, Graph, Node, Value
+from ....passes.limits import MOST_NODES
 from ....passes.names import Names
 from ....passes.node import ORIGIN
 from ....passes.sizes import OpenSize, Size, computed, is_at_most, open_size, size_of
@@ -36,7 +37,6 @@ from .integers import Known
 from .scope import Scope, present
 from .special import SPECIAL, Operation
 
-_MOST_NODES = 2_000_000
 _DEEPEST = 100
 _ASSERTED = "shape_assertion"
 _GLOBAL = "jax.global_constant"
@@ -285,8 +285,8 @@ class Reader:
         location: str = "",
     ) -> Node:
         self.count += 1
-        if self.count > _MOST_NODES:
-            raise InvalidModel(f"written out, the module has more than {_MOST_NODES} operations")
+        if self.count > MOST_NODES:
+            raise InvalidModel(f"written out, the module has more than {MOST_NODES} operations")
         node = Node(DOMAIN, opcode, 0, self.names.fresh(opcode))
         node.inputs, node.attributes = list(inputs), dict(attributes or {})
         if location:
