@@ -87,6 +87,12 @@ ROWS = {
         "Less Less Add Mul Where Where Add",
         CHOICES,
     ),
+    "first_condition_for_a_larger_choice": (
+        "float[9] x, float[9] z, float[2, 9] g",
+        SELECTED + "a = Where(low, x, g) b = Where(high, p, q) y = Where(middle, a, b)",
+        "Less Less Less Add Mul Unsqueeze Unsqueeze Unsqueeze Concat Cast ArgMax Less Less Less Where Where Where",
+        CHOICES,
+    ),
     "last_condition_that_holds": (
         "float[9] x, float[9] z",
         SELECTED.replace("ArgMax<", "ArgMax<select_last_index=1, ")

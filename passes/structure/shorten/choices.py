@@ -6,7 +6,7 @@ import numpy as np
 
 from ...graph import Node, Value
 from ...types import DType
-from .context import Context, Table, made_by
+from .context import Context, Table, certain, made_by
 
 
 def first_that_holds(context: Context, node: Node) -> Value | None:
@@ -16,7 +16,7 @@ def first_that_holds(context: Context, node: Node) -> Value | None:
     """
     index = _compared(node)
     conditions = _conditions(context, index)
-    if index is None or conditions is None:
+    if index is None or conditions is None or certain(index) is None or certain(index) != certain(node.output):
         return None
     compared = (user.op_type == "Less" and at == 0 for user, at in context.graph.uses(index))
     if _is_inside(context, node, index) or not all(compared):
