@@ -6,7 +6,7 @@ import numpy as np
 
 from ...graph import Node, Value
 from ...types import DType
-from .context import Context, Table, certain, made_by
+from .context import Context, Table, certain, made_by, static
 
 
 def first_that_holds(context: Context, node: Node) -> Value | None:
@@ -15,23 +15,30 @@ def first_that_holds(context: Context, node: Node) -> Value | None:
     ArgMax takes the first of equal elements, so that it is 0 also where no condition holds.
     """
     index = _compared(node)
-    conditions = _conditions(context, index)
-    if index is None or conditions is None or certain(index) is None or certain(index) != certain(node.output):
+    joined = _joined(index)
+    if index is None or joined is None or certain(index) is None or certain(index) != certain(node.output):
+        return None
+    axis = joined.attributes["axis"]
+    if not all(_is_one(context, value, axis) for value in joined.inputs):
         return None
     compared = (user.op_type == "Less" and at == 0 for user, at in context.graph.uses(index))
     if _is_inside(context, node, index) or not all(compared):
         return None
     chosen: list[Value] = []
-    for at in range(len(conditions)):
+    for at in range(len(joined.inputs)):
         value = _chosen(context, node, index, at)
         if value is None:
             return None
         chosen.append(value)
     result = chosen[0]
-    for condition, value in zip(reversed(conditions), reversed(chosen), strict=True):
-        array = context.constant(condition)
+    for stacked, value in zip(reversed(joined.inputs), reversed(chosen), strict=True):
+        array = context.constant(stacked)
         if value is result or (array is not None and not array.any()):
             continue
+        view = made_by(stacked, "Unsqueeze")
+        condition = view.inputs[0] if view is not None else None
+        if condition is None and stacked is not None:
+            condition = context.viewed(stacked, lambda array: np.squeeze(array, axis))
         result = context.op.Where(condition, value, result, _types=[node.output.type])
     return result
 
@@ -62,8 +69,8 @@ def _chosen(context: Context, where: Node, index: Value, at: int) -> Value | Non
     return value
 
 
-def _conditions(context: Context, index: Value | None) -> list[Value] | None:
-    """The conditions of which an index is that of the first one that holds."""
+def _joined(index: Value | None) -> Node | None:
+    """The Concat of conditions of which an index is that of the first one that holds."""
     cast = made_by(index, "Cast")
     found = made_by(cast.inputs[0] if cast is not None else index, "ArgMax")
     if found is None or found.attributes.get("keepdims", 1) or found.attributes.get("select_last_index", 0):
@@ -73,19 +80,16 @@ def _conditions(context: Context, index: Value | None) -> list[Value] | None:
     rank = joined.output.rank if joined is not None else None
     if joined is None or not rank or joined.output.tensor.dtype is not DType.BOOL:
         return None
-    axis = joined.attributes["axis"] % rank
-    if found.attributes.get("axis", 0) % rank != axis:
-        return None
-    conditions: list[Value] = []
-    for value in joined.inputs:
-        view = made_by(value, "Unsqueeze")
-        bare = view.inputs[0] if view is not None and context.integers(view.input(1)) == [axis] else None
-        if bare is None and value is not None and value.data is not None and value.data.shape[axis] == 1:
-            bare = context.viewed(value, lambda array: np.squeeze(array, axis))
-        if bare is None:
-            return None
-        conditions.append(bare)
-    return conditions
+    return joined if (joined.attributes["axis"] - found.attributes.get("axis", 0)) % rank == 0 else None
+
+
+def _is_one(context: Context, value: Value | None, axis: int) -> bool:
+    """Whether what is joined is one condition."""
+    view = made_by(value, "Unsqueeze")
+    if view is not None:
+        axes, rank = context.integers(view.input(1)), view.output.rank
+        return axes is not None and rank is not None and [one % rank for one in axes] == [axis % rank]
+    return value is not None and context.constant(value) is not None and (static(value) or ())[axis] == 1
 
 
 RULES: Table = {"Where": [first_that_holds]}
