@@ -21,7 +21,7 @@ from .request import Request
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="backedge", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Carry models with control flow between formats, and check by running both that nothing changed.
+    """Convert models with control flow between formats, and check that both files compute the same.
 
     Exit codes: 0 proved or equal (or done), 1 different (nothing is written), 2 bad usage or a file that can't be read,
     3 not expressible in the target, 4 unconfirmed or incomparable (convert has written), 70 a fault of backedge.

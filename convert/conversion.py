@@ -105,7 +105,7 @@ def convert(
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(stored(source, from_format, args=args, constants=constants, static_args=static_args))
         target, shown, to_format = stack.enter_context(_destination(to, to_format))
-        wanted = format_of(target, to_format).in_style(mdf_style)
+        wanted = format_of(target, to_format, "--to").in_style(mdf_style)
         _check_target(target, None if force else file.path)
         if target.is_symlink():  # what it leads to is written; its name may have another suffix
             target, to_format = target.resolve(), wanted.name

@@ -383,8 +383,8 @@ def format_of_dialect(dialect: str) -> Format:
     return next(entry for entry in FORMATS.values() if (entry.writes_hub if is_hub else entry.dialect == dialect))
 
 
-def format_of(path: Path, name: str | None = None) -> Format:
-    """The format called `name`, else the one that the path's suffix says.
+def format_of(path: Path, name: str | None = None, option: str = "--from") -> Format:
+    """The format called `name`, else the one that the path's suffix says; `option` names it, for messages.
 
     Raises:
         InvalidModel: there is no such format, or the suffix says nothing.
@@ -399,7 +399,9 @@ def format_of(path: Path, name: str | None = None) -> Format:
     known = ", ".join(suffix for entry in FORMATS.values() for suffix in entry.suffixes)
     if path.is_dir():
         raise InvalidModel(f"{path} is a folder; verify --pairs A B, convert --into and sweep take many models")
-    raise InvalidModel(f"{path}: its suffix is of no known format ({known}); name one with --from or --to")
+    raise InvalidModel(
+        f"{path}: its suffix is of no known format ({known}); name one of {', '.join(FORMATS)} with {option}"
+    )
 
 
 def import_readers(paths: Sequence[Path], formats: Sequence[str | None]) -> None:

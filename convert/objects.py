@@ -68,18 +68,29 @@ def stored(
         made = _traced(source, args, constants, static_args)
         source, settled = made.model, made.constants
     if isinstance(source, str | os.PathLike):
-        with _with_its_suffix(Path(source), format) as path:
+        with _with_its_suffix(Path(source), format) as path, _named(path, str(source)):
             yield Stored(path, format, str(source), settled)
         return
     with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as name:
         made = _store(source, format, Path(name))
         made = replace(made, name=f"<function {called}>" if called else made.name, constants=settled)
-        try:
+        with _named(made.path, made.name):
             yield made
-        except InvalidModel as error:
-            if str(made.path) not in str(error):
-                raise
-            raise type(error)(str(error).replace(str(made.path), made.name)) from error.__cause__
+
+
+@contextlib.contextmanager
+def _named(path: Path, name: str) -> Iterator[None]:
+    """Around work on a temporary file that stands for a source: what is raised names the source, not the file."""
+    if path == Path(name):
+        yield
+        return
+    try:
+        yield
+    except InvalidModel as error:
+        text = str(error).replace(str(path), name).replace(f"{path.parent}{os.sep}", "")
+        if text == str(error):
+            raise
+        raise type(error)(text) from error.__cause__
 
 
 @contextlib.contextmanager
@@ -123,7 +134,14 @@ def _store(source: Source, format: str | None, folder: Path) -> Stored:
 def taken() -> list[str]:
     """What is taken for a model, in words."""
     kinds = [kind.shown for entry in FORMATS.values() for kind in entry.objects]
-    return ["a path", "bytes", "a file object", "backedge.Graph", *kinds, "a function with args=..."]
+    return [
+        "a path",
+        "bytes",
+        "a file object",
+        "backedge.Graph",
+        *kinds,
+        "a function with args=(...), or lowered: jax.jit(f).lower(...)",
+    ]
 
 
 def _type_name(source: Any) -> str:

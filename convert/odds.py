@@ -115,7 +115,7 @@ def _text(
     where: Mapping[str, Any], runtime: str, difference: Any, exact: Any, others: Mapping[str, Any], agreeing: list[str]
 ) -> str:
     inside = "".join(
-        f", in pass {step['pass']} of {step['op']} {step['name']!r}"
+        f", in iteration {step['pass']} of {step['op']} {step['name']!r}"
         for step in where["steps"]
         if step["pass"] is not None
     )

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..passes.errors import BackedgeError, InvalidModel
+import numpy as np
+
+from ..passes.errors import BackedgeError, InvalidModel, Unsupported
 from ..passes.graph import Graph
 from ..runtime import run as run_graph
 from ..runtime.compare.runnables import on_file
@@ -17,6 +19,7 @@ from .files import judged, load, to_dialect
 from .format import FORMATS, format_of
 from .objects import Source, stored
 from .samples import as_declared
+from .specialize import set_shapes
 
 EXECUTOR = "executor"
 
@@ -30,7 +33,8 @@ def run(
         source: a file, or what `objects.stored` takes. What runs many times is loaded first: a `Graph` is made ready
             for the executor on the first call only.
         inputs: input name -> array of the declared dtype and shape (a list for a sequence, None for an empty optional).
-        on: "executor", or a runtime, for which a model of another format than its own is converted.
+        on: "executor", or a runtime, for which a model of another format than its own is converted where it doesn't
+            read that, or can't load the file.
         format: of a file whose suffix doesn't say it.
 
     Returns:
@@ -51,8 +55,15 @@ def run(
         reason = why_unavailable(on)
         if reason:
             raise InvalidModel(reason)
-        with _read_by(on, file.path, file.format) as path:
-            (outcome,) = on_file(on, path).run([dict(inputs)])
+        found = format_of(file.path, file.format)
+        suffix = file.path.suffix.lower()
+        is_own = on in (found.runtime, found.second_runtime) and suffix not in found.unread
+        outcome = None
+        if is_own or suffix in ORACLES[on].suffixes:
+            (outcome,) = on_file(on, file.path).run([dict(inputs)])
+        if outcome is None or (outcome.stage == "load" and not is_own):
+            with _converted(on, file.path, file.format, inputs) as path:
+                (outcome,) = on_file(on, path).run([dict(inputs)])
     if outcome.outputs is None:
         if outcome.stage == "load":
             raise InvalidModel(f"{on}: {outcome.error}")
@@ -61,18 +72,32 @@ def run(
 
 
 @contextlib.contextmanager
-def _read_by(name: str, path: Path, format: str | None) -> Iterator[Path]:
-    """The file itself where a runtime reads such files, else a conversion of it."""
-    found = format_of(path, format)
-    suffix = path.suffix.lower()
-    is_own = name in (found.runtime, found.second_runtime) and suffix not in found.unread
-    if is_own or suffix in ORACLES[name].suffixes:
-        yield path
-        return
+def _converted(name: str, path: Path, format: str | None, inputs: Mapping[str, Values]) -> Iterator[Path]:
+    """A conversion of the file for a runtime; where sizes must be known for it, with those of the inputs."""
     target = next(entry for entry in FORMATS.values() if name in (entry.runtime, entry.second_runtime))
     with tempfile.TemporaryDirectory(prefix="backedge-") as folder:
         made = Path(folder) / f"{path.stem}{target.suffixes[0]}"
-        with judged(path, format):
-            graph = load(path, format)
+
+        def write(graph: Graph) -> None:
             target.write(to_dialect(graph, target.in_style(target.run_style), given=True), made)
+
+        with judged(path, format):
+            try:
+                write(load(path, format))
+            except Unsupported:
+                graph = load(path, format)
+                sizes = _sizes(graph, inputs)
+                if not sizes:
+                    raise
+                set_shapes(graph, sizes)
+                write(graph)
         yield made
+
+
+def _sizes(graph: Graph, inputs: Mapping[str, Values]) -> dict[str, tuple[int, ...]]:
+    """The shapes of arrays for inputs that leave a size open."""
+    return {
+        value.name: array.shape
+        for value in graph.inputs
+        if value.tensor.static_shape is None and isinstance(array := inputs.get(value.name), np.ndarray)
+    }

@@ -294,7 +294,7 @@ def _matched(proved: Proof, differs: bool) -> str:
     if proved.lemmas and all(proved.outputs.values()):
         more = f" and {len(proved.lemmas) - 6} more" if len(proved.lemmas) > 6 else ""
         names = ", ".join(proved.lemmas[:6])
-        return f"every output is proved equal if both ways to say {names}{more} give the same{_tried(proved)}"
+        return f"every output is proved equal if both forms of {names}{more} give the same{_tried(proved)}"
     if proved.over_reals:
         return "every output is proved equal over the reals: sums and products are in another order, which may round"
     outputs = sum(proved.outputs.values())

@@ -60,6 +60,11 @@ def refuse(refusal: Unsupported) -> None:
     found.append(refusal)
 
 
+def is_any_collected() -> bool:
+    """Whether something was taken up."""
+    return bool(_COLLECTED.get())
+
+
 def raise_collected() -> None:
     """End here where something was taken up: what follows only says the same again.
 

@@ -25,7 +25,7 @@ from .faults import fault_of
 from .graph import GIVEN, Graph, Node, Value
 from .infer import constants_around
 from .loop import DOMAIN as HUB_DOMAIN
-from .loop import Slot, slot_indices
+from .loop import Captured, Loop, Slot, slot_indices
 from .names import Names
 from .node import ORIGIN
 from .refusals import model_walk
@@ -355,10 +355,18 @@ class Builder:
         if is_news:
             rewriter.refusals.append(refusal)
             for region in node.regions.values():
-                self.rewritten(region)
+                inner = self.region(region.name)
+                captured = _captured(node, region)
+                inner.inline(region, [inner.seen_inside(value, captured.get(value)) for value in region.inputs])
         if not all(is_known(value.type) and None not in (value.tensor.shape or ()) for value in node.outputs):
             rewriter.unknown.update(twin.outputs)
         return twin.outputs
+
+    def seen_inside(self, old: Value, captured: Value | None) -> Value:
+        """What stands for a region's input in this region: the constant that it captures, or an input."""
+        if captured is not None and captured.data is not None:
+            return self.graph.add_constant(captured.data, self.claim(old.name))
+        return self.graph.add_input(self.claim(old.name), old.type)
 
     def _constants(self, graph: Graph, mapping: dict[Value, Any]) -> None:
         """The old graph's constants in this one."""
@@ -454,6 +462,13 @@ class Builder:
             inner.graph.outputs = inner.inline(region, inner.graph.inputs)
         inner.graph.meta = dict(region.meta)
         return inner.graph
+
+
+def _captured(node: Node, region: Graph) -> dict[Value, Value | None]:
+    """Inputs of a region -> the values from outside that they are."""
+    if node.op == (HUB_DOMAIN, "Loop"):
+        return {entry.body_input: entry.operand for entry in Loop(node).of(Captured) if entry.body_input is not None}
+    return dict(zip(region.inputs[len(region.inputs) - node.captured :], node.captures, strict=True))
 
 
 def _is_origin(meta: Mapping[str, Any] | None) -> bool:

@@ -68,11 +68,14 @@ def _both(a: Path, b: Path, formats: tuple[str, ...]) -> Iterator[tuple[Stored, 
     type=click.IntRange(1),
     default=TRIALS,
     show_default=True,
-    help="Compare on so many designed inputs.",
+    metavar="N",
+    help="Number of trials (sets of designed inputs).",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the designed inputs.")
-@click.option("--rtol", type=Number(zero=True), help="Relative tolerance. Default: what rounding explains.")
-@click.option("--atol", type=Number(zero=True), help="Absolute tolerance. Default: what rounding explains.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Which designed inputs."
+)
+@click.option("--rtol", type=Number(zero=True), help="Relative tolerance, instead of what rounding explains.")
+@click.option("--atol", type=Number(zero=True), help="Absolute tolerance, instead of what rounding explains.")
 @shape_option
 @proof_option
 @certificate_option
@@ -81,7 +84,7 @@ def _both(a: Path, b: Path, formats: tuple[str, ...]) -> Iterator[tuple[Stored, 
 @click.option(
     "--repro",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where they differ, make this folder: the smallest pair of models that do, inputs, results, a script.",
+    help="Where they differ, write the smallest pair of models that still differs, with inputs, results and a script.",
 )
 @json_option
 @click.option(
@@ -89,7 +92,7 @@ def _both(a: Path, b: Path, formats: tuple[str, ...]) -> Iterator[tuple[Stored, 
     "html_file",
     type=FILE,
     callback=writable,
-    help="Write the report as a page with a picture of the error.",
+    help="Write the report as an HTML page.",
 )
 @many_options
 @quiet_option
@@ -114,10 +117,11 @@ def verify(
     html_file: Path | None,
     many: dict[str, Any],
 ) -> int:
-    """Say whether A and B compute the same, and where they first differ.
+    """Tell whether A and B compute the same, and where they first differ.
 
-    proved: by structure, bit for bit. equal: the files' own runtimes agree on all inputs that were tried. unconfirmed:
-    nothing differs, but only our own executor ran one of the files, or too little could be compared.
+    proved: equal for all inputs, bit for bit. equal: the formats' own runtimes agree in all trials that could be
+    compared. unconfirmed: nothing differs, but only backedge's own interpreter (the executor) could run one of the
+    files, or too few trials could be compared. incomparable: no trial could be compared.
 
     \b
     Examples:

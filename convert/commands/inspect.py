@@ -16,7 +16,9 @@ from .options import FILE, RUNTIMES, from_option, quiet_option, verbose_option, 
 @click.command()
 @click.argument("model", type=FILE)
 @click.option("--inputs", type=FILE, help="A .npz file with one array for each input. Default: designed inputs.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the designed inputs.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Which designed inputs."
+)
 @click.option(
     "--on", type=click.Choice(["executor", *RUNTIMES]), default="executor", show_default=True, help="Where to run it."
 )
@@ -27,7 +29,8 @@ from .options import FILE, RUNTIMES, from_option, quiet_option, verbose_option, 
 def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None, format: str | None) -> int:
     """Run MODEL once and show what it gives.
 
-    A runtime that doesn't read MODEL's format is given a conversion of it. - is standard input or output.
+    A runtime that doesn't read MODEL's format, or can't load the file, is given a conversion of it. - is standard
+    input or output.
 
     \b
     Examples:

@@ -148,7 +148,7 @@ proof_option = click.option(
     "--proof/--no-proof",
     default=True,
     show_default=True,
-    help="Match the files first: what is proved equal, bit for bit, needs few inputs.",
+    help="Try a proof first: files that are proved equal, bit for bit, need few trials.",
 )
 certificate_option = click.option(
     "--certificate",
@@ -161,7 +161,7 @@ memory_option = click.option(
     type=Bytes(),
     default="1G",
     show_default=True,
-    help="For values that are kept and compared, to find where the files part.",
+    help="Memory for the values that are compared to find the first operator that differs.",
 )
 shape_option = click.option(
     "--shape",
@@ -175,10 +175,10 @@ timeout_option = click.option(
     type=Number(zero=False),
     default=TIMEOUT,
     show_default=True,
-    help="Seconds for one run in a runtime.",
+    help="Time limit of one run in a runtime, in seconds.",
 )
 quiet_option = click.option(
-    "--quiet", "-q", is_flag=True, expose_value=False, callback=_quieter, help="Print nothing but errors."
+    "--quiet", "-q", is_flag=True, expose_value=False, callback=_quieter, help="Print errors only."
 )
 verbose_option = click.option(
     "--verbose",
@@ -186,7 +186,7 @@ verbose_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_quieter,
-    help="Print each stage of the work and when it began on standard error.",
+    help="Print each stage of the work, with its time, on standard error.",
 )
 from_option = click.option(
     "--from",
@@ -216,31 +216,44 @@ def of_both(formats: tuple[str, ...]) -> tuple[str | None, str | None]:
 
 
 _MANY = [
-    click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine."),
+    click.option(
+        "--jobs",
+        metavar="N",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Number of processes that convert or compare models.",
+    ),
     click.option(
         "--scheduler", metavar="URL", default="", help="A Dask scheduler, tcp://host:8786, instead of this machine."
     ),
     click.option(
-        "--limit", type=Number(zero=False), default=LIMIT, show_default=True, help="Seconds for one of many models."
+        "--limit",
+        type=Number(zero=False),
+        default=LIMIT,
+        show_default=True,
+        help="Time limit of one of many models, in seconds.",
     ),
     click.option(
         "--results",
         type=FILE,
-        help="JSON Lines, one object for each model; what is in it already isn't done again. "
+        help="JSON Lines, one object for each model; models that it has already are skipped. "
         "Default: results.jsonl in the folder of --into.",
     ),
-    click.option("--again", is_flag=True, help="Do again what --results has already."),
+    click.option("--again", is_flag=True, help="Do all models, also those that --results has already."),
     click.option("--junit", type=FILE, callback=writable, help="Write the results as JUnit XML."),
     click.option(
         "--annotations/--no-annotations",
         default=None,
-        help="Print annotations of GitHub Actions. Default: if this is a run of it.",
+        help="Print annotations for GitHub Actions. Default: on where GitHub Actions runs this.",
     ),
 ]
 
 _CONVERSION = [
     shape_option,
-    click.option("--batch", type=click.IntRange(1), help="The first size of all inputs that leave it open."),
+    click.option(
+        "--batch", metavar="N", type=click.IntRange(1), help="The first size of all inputs that leave it open."
+    ),
     click.option(
         "--value",
         "values",
@@ -248,44 +261,46 @@ _CONVERSION = [
         multiple=True,
         help="Make an input a constant, for example a trip count; may be given several times.",
     ),
-    click.option("--static", is_flag=True, help="Refuse what leaves a size of an input or output open."),
+    click.option("--static", is_flag=True, help="Refuse a result with open sizes of an input or output."),
     click.option(
         "--mdf-style",
         type=click.Choice(["function", "stateful"]),
-        help="For MDF targets: onnx:: functions, or states and a ConditionSet, which MDF's own engine runs.",
+        help="For MDF targets: onnx:: functions, or states and a ConditionSet, which MDF's engine runs.",
     ),
     click.option(
         "--fuse-recurrent",
         is_flag=True,
-        help="Turn loops that are an LSTM, GRU or RNN into the operator, which runs faster.",
+        help="Replace loops that are an LSTM, GRU or RNN by the operator, which runs faster.",
     ),
     click.option(
         "--unroll",
+        metavar="[N]",
         type=click.IntRange(0),
         is_flag=False,
         flag_value=64,
         default=0,
-        help="Write out the passes of loops that certainly make no more than this many; 64 where no number is given.",
+        help="Write out loops whose trip count is certainly at most N; 64 where no number is given.",
     ),
     click.option(
         "--pass",
         "passes",
         metavar="FILE:NAME",
         multiple=True,
-        help="Rules or a pass out of a Python file of your own, which is run.",
+        help="Apply rules, or a pass, of a Python file of yours; the file is run.",
     ),
     click.option(
         "--only-ops",
         metavar="FILE|PROFILE",
-        help=f"For ONNX: write the model with the operators of a list only; profiles: {', '.join(profiles())}.",
+        help=f"For ONNX: use only the operators of a list; profiles: {', '.join(profiles())}.",
     ),
     click.option(
         "--verify",
         "trials",
+        metavar="N",
         type=click.IntRange(0),
         default=TRIALS,
         show_default=True,
-        help="Check the result on so many designed inputs; 0: don't.",
+        help="Number of trials (sets of designed inputs) of the check; 0: no check.",
     ),
     proof_option,
     timeout_option,

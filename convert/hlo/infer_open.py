@@ -12,7 +12,7 @@ from .dimension_numbers import GatherNumbers
 from .infer import infer_node, same_type
 from .text.tree import WindowDim
 
-AT_LEAST_ONE = "its open sizes are taken to be at least 1"
+AT_LEAST_ONE = "open sizes are taken to be at least 1"
 """What a report says of a model with open sizes."""
 
 

@@ -57,7 +57,7 @@ def _undisputed(report: Report, compared: int, telling: int) -> tuple[Verdict, l
         return "incomparable", ["no trial could be compared", *errors]
     different = report.counts["different"]
     if different:
-        alone = f"only our own executor could run both, and it sees a difference on {different} of {compared} trials"
+        alone = f"only the executor could run both, and it sees a difference on {different} of {compared} trials"
         return "unconfirmed", [alone, _first(report), *errors]
     if not telling:
         return "incomparable", ["every output was empty or NaN on both sides, so nothing was compared"]
@@ -69,9 +69,9 @@ def _undisputed(report: Report, compared: int, telling: int) -> tuple[Verdict, l
     if report.confirmed < needed:
         sides = [name for name, side in ((report.a, "a"), (report.b, "b")) if not _own_answered(report, side)]
         who = (
-            f"no runtime but our own executor answered for {' and '.join(sides)}"
+            f"only the executor, and no runtime, answered for {' and '.join(sides)}"
             if sides
-            else (f"runtimes other than our own executor confirm {report.confirmed} of {report.asked} trials only")
+            else (f"runtimes confirm {report.confirmed} of {report.asked} trials only")
         )
         return "unconfirmed", [f"nothing differs on {compared} trials, but {who}", *errors]
     if report.failed:

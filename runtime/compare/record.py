@@ -75,7 +75,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 Verdict = Literal["proved", "equal", "unconfirmed", "different", "incomparable"]
 """proved: every output is certain to be equal, bit for bit, as we read the files, and runtimes that aren't ours agree
 on a few inputs. equal: on every side a runtime that isn't ours answered, and nothing differs beyond rounding.
-unconfirmed: nothing differs, but a side was read by our own executor only, or too few trials could be compared.
+unconfirmed: nothing differs, but a side was read by the executor only, or too few trials could be compared.
 different. incomparable: nothing could be compared."""
 
 

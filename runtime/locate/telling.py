@@ -61,7 +61,7 @@ def _other(a: Mapping[str, Any] | None, b: Mapping[str, Any] | None) -> str:
 
 def _around(step: Mapping[str, Any]) -> str:
     if step["pass"] is not None:
-        return f"pass {step['pass']} of {step['op']} {step['name']!r} (counted from 0)"
+        return f"iteration {step['pass']} of {step['op']} {step['name']!r} (counted from 0)"
     return f"the {step['region']} branch of {step['op']} {step['name']!r}"
 
 

@@ -218,6 +218,31 @@ def test_on_another_runtime(tmp_path: Path) -> None:
     np.testing.assert_allclose(backedge.run(onnx.load(model), feed, on="xla")["root"], np.sqrt(2), rtol=1e-6)
 
 
+def test_on_a_runtime_that_cannot_load_the_file() -> None:
+    """OpenVINO's reader of ONNX has no Scan whose body captures a value, XLA no open sizes: both get a conversion."""
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[t, 2] x, float[2] start, float gain) => (float[2] last, float[t, 2] all) {
+        last, all = Scan <num_scan_inputs = 1, body = r (float[2] a, float[2] row) => (float[2] m, float[2] n) {
+            scaled = Mul (a, gain)
+            m = Add (scaled, row)
+            n = Identity (m)
+        }> (start, x)
+    }"""
+    model = onnx.parser.parse_model(text)
+    feed = {
+        "x": np.array([[1, 2], [3, 4], [5, 6]], np.float32),
+        "start": np.array([1, -1], np.float32),
+        "gain": np.array(2, np.float32),
+    }
+    last, rows = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
+    for runtime in ("openvino", "xla"):
+        if runtime == "xla":
+            pytest.importorskip("jax", reason="jax isn't installed")
+        found = backedge.run(model, feed, on=runtime)
+        np.testing.assert_array_equal(found["last"], last)
+        np.testing.assert_array_equal(found["all"], rows)
+
+
 BALL = {"height": 2, "velocity": 0, "step": 0.1, "restitution": 0.8, "steps": 30}
 
 

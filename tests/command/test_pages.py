@@ -87,7 +87,7 @@ def test_a_difference(pages: Path, browser: Any) -> None:
     order = page.eval_on_selector_all("section", "found => found.map(one => one.id)")
     assert order == ["location", "finding", "picture", "outputs", "remarks", "trials"]
     where = page.inner_text("#location .where")
-    assert "Add 'a2' gives another value" in where and "pass 0 of Loop 'y'" in where
+    assert "Add 'a2' gives another value" in where and "iteration 0 of Loop 'y'" in where
     points = page.eval_on_selector_all("#location circle.b title", "found => found.map(one => one.textContent)")
     assert len(points) == 6 and points[0].startswith("B, pass 0: ")
     assert page.text_content("#picture .different .name") == "a2"

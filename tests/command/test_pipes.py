@@ -50,6 +50,7 @@ def test_from_standard_input_to_standard_output(start: Start, tmp_path: Path) ->
         (("verify", "-", "-"), LCG.read_bytes(), "only one of both can come from standard input"),
         (("show", "-"), b"nothing of this", "<stdin>: of no known format"),
         (("show", "-"), b"", "<stdin>: empty"),
+        (("show", "-"), (SAMPLES / "lstm_tensor_iterator.xml").read_bytes(), "its constants, model.bin, can't be read"),
         (("run", "-", "--from", "openvino"), LCG.read_bytes(), "<stdin>: "),
         (("verify", LCG, LCG, *("--from", "onnx") * 3), b"", "--from is given more often"),
     ],
@@ -71,6 +72,16 @@ def test_what_else_reads_and_writes_pipes(start: Start, tmp_path: Path) -> None:
     assert outputs.files and b"outputs (executor)" in made.err
     shutil.copy(LCG, tmp_path / "named.txt")
     assert start(tmp_path, "show", "named.txt", "--from", "onnx").code == 0
+    (tmp_path / "wrong.txt").write_text("nothing of this")
+    assert start(tmp_path, "show", "wrong.txt", "--from", "onnx").lines == [
+        "backedge: wrong.txt: truncated, or no ONNX model"
+    ]
+    assert (
+        start(tmp_path, "show", "wrong.txt")
+        .lines[0]
+        .endswith("name one of onnx, openvino, hlo, stablehlo, mdf with --from")
+    )
+    assert start(tmp_path, "convert", LCG, "wrong.txt").lines[0].endswith(" with --to")
     assert start(tmp_path, "verify", "named.txt", LCG, "--from", "onnx", "--trials", 3).code == 0
     assert start(tmp_path, "diff", LCG, "-", given=data).out.startswith(b"A " + str(LCG).encode() + b"\nB <stdin>\n")
 

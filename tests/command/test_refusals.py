@@ -64,6 +64,29 @@ def test_inputs_and_outputs_are_all_named() -> None:
     ]
 
 
+def test_operators_that_nothing_defines_are_named_with_inputs() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 21, "my" : 1]>
+    g (float[n] x) => (float[n] y) { a = my.Foo (x)  y = Neg (a) }"""
+    assert refused(parse_model(text), "hlo") == [
+        "'x': the input is float32[n]; HLO needs its sizes (--shape)",
+        "my.Foo-1 'a': my.Foo isn't supported by HLO",
+    ]
+
+
+def test_constants_are_known_in_the_body_of_a_refused_loop() -> None:
+    """The axes are a constant outside of the loop, which is refused for what it stacks; only that is told."""
+    text = """<ir_version: 9, opset_import: ["" : 21]>
+    g (int64 n, float[2, 3] x) => (float[2, 3] last, float[k, 2] y) <int64[1] axes = {1}> {
+        last, y = Loop (n, , x) <body = b (int64 i, bool c, float[2, 3] v) => (bool d, float[2, 3] w, float[2] s) {
+            d = Identity (c)
+            w = Add (v, v)
+            s = ReduceSum <keepdims = 0> (w, axes)
+        }>
+    }"""
+    (told,) = refused(parse_model(text), "hlo")
+    assert "there is no bound on what it stacks in 'y'" in told
+
+
 def test_what_only_follows_is_not_told() -> None:
     """Everything behind a result of unknown size has an unknown size."""
     text = """<ir_version: 9, opset_import: ["" : 21]>

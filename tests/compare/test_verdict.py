@@ -128,7 +128,7 @@ def test_a_runtime_wrong_in_the_same_way_on_both_sides_is_said_but_no_difference
 def test_an_executor_stands_in_for_a_runtime_but_confirms_nothing():
     report = judge([executor(right), own(right)], [executor(right)])
     assert report.verdict == "unconfirmed" and not report
-    assert report.reasons[0] == "nothing differs on 8 trials, but no runtime but our own executor answered for B"
+    assert report.reasons[0] == "nothing differs on 8 trials, but only the executor, and no runtime, answered for B"
     assert judge([executor(right)], [executor(right), own(right)]).verdict == "unconfirmed"
     report = judge([executor(right)], [executor(right)])
     assert report.verdict == "unconfirmed" and report.reasons[0].endswith("answered for A and B")
@@ -139,7 +139,7 @@ def test_an_executor_stands_in_for_a_runtime_but_confirms_nothing():
 def test_our_executor_alone_finds_nothing_different():
     report = judge([executor(right)], [executor(wrong_from(3))])
     assert report.verdict == "unconfirmed" and nonzero(report) == {"equal": 3, "different": 5}
-    assert report.reasons[0].startswith("only our own executor could run both, and it sees a difference on 5 of 8")
+    assert report.reasons[0].startswith("only the executor could run both, and it sees a difference on 5 of 8")
     report = judge([executor(right), own(right)], [executor(wrong_from(3)), own(right)])
     assert report.verdict == "equal"
     assert [one.side for one in report.disagreements] == ["b"]

@@ -57,5 +57,5 @@ Path("test_export.py").write_text(TESTS)
 tested = subprocess.run(["pytest", "-q"], capture_output=True, text=True)
 print(tested.stdout)
 assert tested.returncode == 1
-assert "in A it is Sub" in tested.stdout and "pass 0 of Loop" in tested.stdout
+assert "in A it is Sub" in tested.stdout and "iteration 0 of Loop" in tested.stdout
 print("pytest:", tested.stdout.splitlines()[-1].split(" in ")[0])

@@ -9,9 +9,10 @@ from functools import partial
 from ....passes.decompose import recurrent
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
-from ....passes.legalize import decomposed
-from ....passes.refusals import raise_collected, refuse
+from ....passes.legalize import decomposed, decomposed_for
+from ....passes.refusals import is_any_collected, raise_collected, refuse
 from ....passes.rewrite import Builder, Rewriter, Rules, combine
+from ....passes.schemas import schema
 from ....passes.structure.preparation import prepared
 from ....passes.structure.simplify import RemoveDead
 from ....passes.types import DType, TensorType
@@ -127,7 +128,7 @@ def _without_rule(op: Builder, node: Node) -> list[Value]:
     return decomposed(op, node, "HLO") if made is None else made
 
 
-def _check_interface(graph: Graph, open_sizes: bool) -> None:
+def _check_interface(graph: Graph, open_sizes: bool, rules: Rules) -> None:
     for word, values in (("takes", graph.inputs), ("gives", graph.outputs)):
         for value in values:
             if value.type is not None and not isinstance(value.type, TensorType):
@@ -137,7 +138,19 @@ def _check_interface(graph: Graph, open_sizes: bool) -> None:
     for value in graph.inputs:
         if value.data is None and (value.tensor.shape is None if open_sizes else value.tensor.static_shape is None):
             refuse(Unsupported(f"{value.name!r}", f"the input is {value.type}; HLO needs its sizes (--shape)"))
+    if is_any_collected():
+        _refuse_foreign(graph, rules)
     raise_collected()
+
+
+def _refuse_foreign(graph: Graph, rules: Rules) -> None:
+    """Refuse the operators that nothing defines: they can't be expressed, whatever the inputs are."""
+    for _, node in graph.walk():
+        if node.op not in rules and schema(node.domain, node.op_type, node.version) is None:
+            try:
+                decomposed_for(node, [], "HLO")
+            except Unsupported as refusal:
+                refuse(refusal)
 
 
 def lower_graph(graph: Graph, *, given: bool = False, rules: Rules = RULES, open_sizes: bool = False) -> Graph:
@@ -154,7 +167,7 @@ def lower_graph(graph: Graph, *, given: bool = False, rules: Rules = RULES, open
     """
     graph = graph if given else graph.copy()
     is_open = open_sizes and symbols_named(graph)
-    admit = partial(_check_interface, open_sizes=open_sizes)
+    admit = partial(_check_interface, open_sizes=open_sizes, rules=rules)
     source, resolved = prepared(graph, "HLO", admit, recurrent.RULES)
     rewriter = Rewriter(HLO, rules, fallback=_without_rule, context=Context(is_open=is_open))
     lowered = rewriter.run(source, Lowering)
