@@ -72,7 +72,7 @@ def _both(a: Path, b: Path, formats: tuple[str, ...]) -> Iterator[tuple[Stored, 
     help="Number of trials (sets of designed inputs).",
 )
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Which designed inputs."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Seed of the designed inputs."
 )
 @click.option("--rtol", type=Number(zero=True), help="Relative tolerance, instead of what rounding explains.")
 @click.option("--atol", type=Number(zero=True), help="Absolute tolerance, instead of what rounding explains.")

@@ -17,7 +17,7 @@ from .options import FILE, RUNTIMES, from_option, quiet_option, verbose_option, 
 @click.argument("model", type=FILE)
 @click.option("--inputs", type=FILE, help="A .npz file with one array for each input. Default: designed inputs.")
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Which designed inputs."
+    "--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Seed of the designed inputs."
 )
 @click.option(
     "--on", type=click.Choice(["executor", *RUNTIMES]), default="executor", show_default=True, help="Where to run it."
