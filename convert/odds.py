@@ -119,7 +119,7 @@ def _text(
         for step in where["steps"]
         if step["pass"] is not None
     )
-    text = f"{runtime} parts with the executor at {where['op']} {where['steps'][-1]['name']!r}{inside}"
+    text = f"{runtime} differs from the executor at {where['op']} {where['steps'][-1]['name']!r}{inside}"
     text += f": {number(difference.actual)} against {number(difference.expected)}"
     if exact is not None:
         text += f", in float64 {number(exact)}"

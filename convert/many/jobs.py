@@ -192,7 +192,8 @@ def _listed(path: Path) -> list[tuple[Path, Path]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidModel(f"{path}: {getattr(error, 'strerror', None) or 'no text'}") from None
+        reason = getattr(error, "strerror", None) or "no text with two paths in each line"
+        raise InvalidModel(f"{path}: {reason}") from None
     pairs: list[tuple[Path, Path]] = []
     for number, line in enumerate(lines, 1):
         line = line.partition("#")[0].strip()

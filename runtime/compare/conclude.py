@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from .record import Report, Status, Verdict
+from .record import Report, Status, Verdict, plural
 from .running import NOT_ASKED
 
 ENOUGH = 0.25
@@ -113,7 +113,7 @@ def _errors(report: Report, side: str, status: Status | None = None) -> Iterator
                 if (run.error or run.fault) and run.error != NOT_ASKED.error:
                     seen[run.runnable, run.error or run.fault] += 1
     for (runnable, error), count in seen.most_common(4):
-        yield f"{runnable} on {side.upper()} ({count} trials): {error}"
+        yield f"{runnable} on {side.upper()} ({plural(count, 'trial')}): {error}"
 
 
 def _remarks(report: Report) -> Iterator[str]:
@@ -121,15 +121,15 @@ def _remarks(report: Report) -> Iterator[str]:
     counts = report.counts
     for one in report.disagreements:
         yield (
-            f"{one.one} and {one.other} contradict each other on {one.side.upper()} in {one.trials} trials (first in "
-            f"trial {one.first}: {one.difference}); {one.habit or _OPEN}"
+            f"{one.one} and {one.other} contradict each other on {one.side.upper()} in {plural(one.trials, 'trial')} "
+            f"(first in trial {one.first}: {one.difference}); {one.habit or _OPEN}"
         )
     if counts["only-b"]:
-        yield f"{report.a} refuses {counts['only-b']} inputs on which {report.b} answers"
+        yield f"{report.a} refuses {plural(counts['only-b'], 'input')} on which {report.b} answers"
     if counts["neither"]:
-        yield f"both refuse {counts['neither']} inputs"
+        yield f"both refuse {plural(counts['neither'], 'input')}"
     if counts["unknown"]:
-        yield f"{counts['unknown']} trials say nothing, a side had no usable answer"
+        yield f"{plural(counts['unknown'], 'trial')} not compared: a side gave no usable answer"
     if counts["inconclusive"]:
         count = counts["inconclusive"]
         are = "trial is inconclusive and counts" if count == 1 else "trials are inconclusive and count"

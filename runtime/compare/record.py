@@ -258,6 +258,11 @@ def _without_inputs(found: Finding | Disagreement) -> dict[str, Any]:
     return fields
 
 
+def plural(count: int, what: str) -> str:
+    """1 trial, 20 trials"""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def describe(value: Values) -> str:
     """`int64 3`, `float32[2, 3]`, `[float32[2], ...]`."""
     if value is None:

@@ -118,7 +118,8 @@ class _Trials:
                 yield table
                 return
         for row in found:
-            texts = (f"{' '.join(heading.split())}: {text}" for heading, text in zip(headings, row.texts, strict=True))
+            named = zip(headings, row.texts, strict=True)
+            texts = (f"{' '.join(heading.split())}: {text}" for heading, text in named if text)
             yield Text.assemble(STATUSES[row.status], "  ", "; ".join(texts))
 
 

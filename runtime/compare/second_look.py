@@ -14,6 +14,7 @@ import numpy as np
 
 from ..oracles import Batch
 from .answers import Answer, Pair, SideAnswers, TrialAnswers, answer_of
+from .record import plural
 from .runnables import Asking, Runnable, outcomes_of
 from .special import known_habit
 from .tolerance import Difference
@@ -57,7 +58,7 @@ class SecondLook:
     def lines(self) -> Iterator[str]:
         """What the report says of it."""
         for who, trials in self._unsteady.items():
-            yield f"{who} answers otherwise in {trials} trials when it is started anew; that counts"
+            yield f"{who} answers otherwise in {plural(trials, 'trial')} when it is started anew; that counts"
         for who, trials in self._by_one.items():
             yield f"{trials} trials were decided by {who}, which gives the same for both files"
 

@@ -66,8 +66,8 @@ _FAULT = "import backedge.convert.{0} as m\ndef boom(*a, **k): raise TypeError('
 _REFUSED = (
     "import dataclasses, backedge.convert.conversion as m\n"
     "found = m.format_of\n"
-    "def format_of(path, name=None):\n"
-    "    entry = found(path, name)\n"
+    "def format_of(path, *name):\n"
+    "    entry = found(path, *name)\n"
     "    check = dataclasses.replace(entry.check, objection=lambda path: 'no such thing', by_loading=False)\n"
     "    return dataclasses.replace(entry, check=check) if str(path).endswith('.xml') else entry\n"
     "m.format_of = format_of"

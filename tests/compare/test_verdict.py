@@ -183,7 +183,7 @@ def test_a_runtime_that_fails_on_b_alone_leaves_it_unconfirmed():
     assert report.verdict == "unconfirmed"
     assert nonzero(report) == {"equal": 8} and (report.confirmed, report.failed) == (7, 1)
     assert "own runtime fails on 1 inputs" in report.reasons[0]
-    assert any(reason.startswith("other on B (1 trials): boom") for reason in report.reasons)
+    assert any(reason.startswith("other on B (1 trial): boom") for reason in report.reasons)
     never_loaded = judge([executor(right), own(right)], [executor(right), refused("other")])
     assert never_loaded.verdict == "unconfirmed" and never_loaded.failed == 8
 
@@ -212,7 +212,7 @@ def test_a_runtime_is_started_anew_before_it_is_believed_that_the_sides_differ()
 
     report = judge(both(right), [executor(right), Runnable("other", stale)])
     assert report.verdict == "equal" and report.confirmed == 8 and report.first is None
-    assert "other on B answers otherwise in 1 trials when it is started anew; that counts" in report.reasons
+    assert "other on B answers otherwise in 1 trial when it is started anew; that counts" in report.reasons
     assert judge(both(right), [executor(right), own(wrong_from(5), "other")]).verdict == "different"
 
 
