@@ -14,7 +14,7 @@ import numpy as np
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder
-from ....passes.sizes import OpenSize, open_size, size_of
+from ....passes.sizes import OpenSize, open_size, size_of, symbols
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
 from ..mlir import integers
@@ -115,8 +115,8 @@ def again(op: Builder, value: Value) -> Value:
     return vector if value.rank == 1 else op.call("reshape", vector, _types=[type])
 
 
-def symbols_named(graph: Graph) -> bool:
-    """Give sizes of inputs that have no name one; whether any size of an input is open."""
+def symbols_named(graph: Graph) -> set[str]:
+    """Give sizes of inputs that have no name one; the symbols that the inputs' sizes have."""
     taken = {dim for value in graph.inputs for dim in value.tensor.shape or () if isinstance(dim, str)}
     for value in graph.inputs:
         shape = value.tensor.shape
@@ -132,4 +132,5 @@ def symbols_named(graph: Graph) -> bool:
                 dim = name
             dims.append(dim)
         value.type = TensorType(value.tensor.dtype, tuple(dims))
-    return any(isinstance(dim, str) for value in graph.inputs for dim in value.tensor.shape or ())
+    sizes = [size_of(dim) for value in graph.inputs for dim in value.tensor.shape or ()]
+    return set().union(*(symbols(size) for size in sizes if size is not None))

@@ -33,6 +33,7 @@ from . import (
     shape,
     signal,
 )
+from .declared import told
 from .open_sizes import note, symbols_named
 
 _RULES = combine(
@@ -51,12 +52,18 @@ _RULES = combine(
 @dataclass(slots=True)
 class Context:
     """Knowledge of one conversion (`rewriter.context`): the scalar constants of each graph, and the
-    open sizes in it; results that are named."""
+    open sizes in it; results that are named; the symbols of the inputs' sizes; operands that types told."""
 
     scalars: dict[tuple[Graph, DType, bytes], Value] = field(default_factory=dict)
     results: set[Value] = field(default_factory=set)
     sizes: dict[tuple[Graph, str, DType], Value] = field(default_factory=dict)
-    is_open: bool = False  # whether inputs have open sizes
+    symbols: set[str] = field(default_factory=set)
+    declared: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether inputs have open sizes."""
+        return bool(self.symbols)
 
 
 class Lowering(Builder):
@@ -65,7 +72,7 @@ class Lowering(Builder):
     def apply(self, node: Node) -> Sequence[Value]:
         _check_types(node)
         try:
-            made = super().apply(node)
+            made = super().apply(told(self, node))
         except Unsupported as error:
             if error.node == "size":  # whoever computes with sizes doesn't know for whom
                 raise Unsupported(node, error.reason) from None
@@ -166,16 +173,18 @@ def lower_graph(graph: Graph, *, given: bool = False, rules: Rules = RULES, open
         Unsupported: HLO can't express a node or a type, or a size is known only when the model runs.
     """
     graph = graph if given else graph.copy()
-    is_open = open_sizes and symbols_named(graph)
+    known = symbols_named(graph) if open_sizes else set()
     admit = partial(_check_interface, open_sizes=open_sizes, rules=rules)
     source, resolved = prepared(graph, "HLO", admit, recurrent.RULES)
-    rewriter = Rewriter(HLO, rules, fallback=_without_rule, context=Context(is_open=is_open))
+    rewriter = Rewriter(HLO, rules, fallback=_without_rule, context=Context(symbols=known))
     lowered = rewriter.run(source, Lowering)
     RemoveDead()(lowered)
     notes = [*lowered.meta.get(NOTES, ()), *resolved, *rewriter.notes]
     fixed = [value.name for value in lowered.inputs if value.data is not None]
-    if is_open:
+    if known:
         notes.append(AT_LEAST_ONE)
+    if rewriter.context.declared:
+        notes.append(f"sizes and axes as the types of results tell them: {', '.join(rewriter.context.declared)}")
     if fixed:
         notes.append(f"inputs with a default are constants: {', '.join(fixed)}")
     lowered.inputs = [value for value in lowered.inputs if value.data is None]
