@@ -343,10 +343,13 @@ def _difference_at_least(size: Polynomial) -> int | None:
                     bound = -atom.left if factor < 0 else atom.left - atom.right + 1
                     return at_least(size - Polynomial(((monomial, factor),)) + bound)
         atom = monomial[0] if len(monomial) == 1 else None
-        if factor < 0 and isinstance(atom, Computed) and atom.function == "min":  # which isn't above either
+        if isinstance(atom, Computed) and atom.function == ("min" if factor < 0 else "max"):  # no worse than either
             rest = size - Polynomial((((atom,), factor),))
             lows = [at_least(rest + one * factor) for one in (atom.left, atom.right)]
-            return max((low for low in lows if low is not None), default=None)
+            known = [low for low in lows if low is not None]
+            if known:
+                return max(known)
+            continue
         if factor >= 0 or not isinstance(atom, Computed) or not isinstance(atom.right, int) or atom.right <= 0:
             continue
         if atom.function == "floordiv" and -factor <= atom.right and (at_least(atom.left) or 0) >= 0:

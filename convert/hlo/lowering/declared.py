@@ -14,7 +14,7 @@ from itertools import combinations
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import axis_of, dtype_of, flag
+from ....passes.preconditions import axis_of, dtype_of, flag, required
 from ....passes.rewrite import Builder, Key, view
 from ....passes.sizes import dims_of, is_below, open_size, size_of, symbols
 from ....passes.types import Dim
@@ -49,8 +49,8 @@ def _declared(dim: Dim, known: set[str]) -> int | None:
     return open_size(size) if size is not None and symbols(size) <= known else None
 
 
-def declared_result(op: Builder, node: Node) -> Sizes:
-    """The sizes of a result that nothing but its type tells.
+def declared_result(op: Builder, node: Node, index: int) -> Sizes:
+    """The sizes of a result by its type, which says what operand `index` tells only when the model runs.
 
     Raises:
         Unsupported: it doesn't tell all.
@@ -58,6 +58,7 @@ def declared_result(op: Builder, node: Node) -> Sizes:
     found = _whole(declared_sizes(op, node.output))
     if found is None:
         raise Unsupported(node, f"the shape of {node.output.name!r} is known only when the model runs")
+    op.rewriter.context.declared[required(node, index).name] = None
     return found
 
 

@@ -17,7 +17,9 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.sizes import is_below, largest
 from ....passes.types import DType
 from ..text.tree import SliceDim
+from .declared import declared_result
 from .open_sizes import items_of
+from .positions import is_moving, moving_pad, moving_slice
 from .tools import (
     Results,
     applied,
@@ -27,6 +29,7 @@ from .tools import (
     compare,
     concatenate,
     constant,
+    fill,
     ints_of,
     iota,
     joint_sizes,
@@ -35,7 +38,6 @@ from .tools import (
     pad,
     pick,
     reshape,
-    result_sizes,
     scalar,
     second,
     sizes_of,
@@ -121,9 +123,9 @@ def slice_(op: Builder, node: Node) -> Value:
     """A slice forwards; backwards its elements turned round."""
     x = required(node, 0)
     have = sizes_of(node, x)
+    if any(map(is_moving, node.inputs[1:])):
+        return moving_slice(op, node, x)
     axes = ints_of(node, 3, "axes")
-    if any(value.data is None and items_of(value) is None for value in (required(node, 1), required(node, 2))):
-        return _moving_slice(op, node, x, axes)
     starts, ends = ints_of(node, 1, "starts"), ints_of(node, 2, "ends")
     steps = ints_of(node, 4, "steps")
     assert starts is not None and ends is not None
@@ -175,22 +177,11 @@ def _position(at: int, size: int, backwards: bool) -> int:
     return at + highest - largest(at, highest)
 
 
-def _moving_slice(op: Builder, node: Node, x: Value, axes: list[int] | None) -> Value:
-    """Where it starts is known only when the model runs; how much it takes says the type of its result."""
-    have, starts, steps = sizes_of(node, x), required(node, 1), ints_of(node, 4, "steps")
-    if any(step != 1 for step in steps or ()):
-        raise Unsupported(node, "its start is known only at run time, and its steps aren't 1")
-    indices: list[Value] = [scalar(op, 0, dtype_of(node, starts))] * len(have)
-    for at, axis in enumerate(range(sizes_of(node, starts)[0]) if axes is None else axes):
-        axis = axis_of(node, axis, len(have))
-        index = reshape(op, slice_axis(op, node, starts, 0, at, at + 1), ())
-        indices[axis] = negative_counted(op, node, index, have[axis])
-    return op.call("dynamic-slice", x, *indices, dynamic_slice_sizes=result_sizes(node))
-
-
 @rule("", "Pad")
 def padded(op: Builder, node: Node) -> Value:
     x = required(node, 0)
+    if is_moving(required(node, 1)) or is_moving(node.input(3)):
+        return moving_pad(op, node, x)
     have, rank = sizes_of(node, x), rank_of(node, x)
     pads, axes = ints_of(node, 1, "pads"), ints_of(node, 3, "axes")
     assert pads is not None
@@ -247,7 +238,9 @@ def range_(op: Builder, node: Node) -> Value:
         return op.add(op.multiply(index, like(op, node, by, index)), like(op, node, first, index))
     start, limit, step = (value.data for value in parts)
     if start is None or limit is None or step is None:
-        raise Unsupported(node, "its length is known only when the model runs")
+        index = iota(op, declared_result(op, node, 1), 0, dtype_of(node, parts[0]))
+        first, by = (fill(op, reshape(op, one, ()), sizes_of(node, index)) for one in (parts[0], parts[2]))
+        return op.add(op.multiply(index, by), first)
     first, last, by = (data.numpy().reshape(()).item() for data in (start, limit, step))
     count = max(math.ceil((last - first) / by), 0)
     index = iota(op, (count,), 0, start.dtype)
