@@ -126,6 +126,8 @@ def _reach(node: Node, axis: _Axis, how: _Filter) -> int:
         return support
     if axis.scale.array is not None:
         return math.ceil(support / min(float(axis.scale.array[0]), 1.0))
+    if axis.output is axis.length:  # which no scale below 1 leaves
+        return support
     if axis.length.array is None or axis.output.array is None:
         raise Unsupported(node, "antialias with neither scales nor sizes known can't be expressed before version 18")
     return math.ceil(support * max(float(axis.length.array[0]) / max(float(axis.output.array[0]), 1.0), 1.0))
@@ -171,7 +173,8 @@ def weighted(op: StepBuilder, elements: Value, weight: Expr) -> Value:
 
 
 def _resampled(op: StepBuilder, node: Node, data: Value, axis: _Axis, how: _Filter) -> Value:
-    positions = _POSITIONS[how.coordinates](arange(axis.output.cast(_I64)).cast(_F64), axis)
+    count = size_of(op, data, axis.index) if axis.output is axis.length else axis.output.cast(_I64)
+    positions = _POSITIONS[how.coordinates](arange(count).cast(_F64), axis)
     last, tail = axis.length - 1, [1] * (rank_of(node, data) - axis.index - 1)
 
     def taken(index: Expr) -> Value:
@@ -255,6 +258,8 @@ def _axes(op: StepBuilder, node: Node, data: Value, scales: Value | None, sizes:
             continue
         if size is not None:
             output = expr(op, [size], DType.FLOAT64)
+        elif same:
+            output = length(index)
         elif common is not None:
             output = (common * length(index) + 0.5).floor()
         else:

@@ -212,7 +212,7 @@ def _left_out(have: Sizes, made: Sizes) -> tuple[int, ...] | None:
         return None
     for axes in combinations(range(len(have)), more):
         left = [size for at, size in enumerate(have) if at not in axes]
-        if any(is_below(one, other) or is_below(other, one) for one, other in zip(left, made, strict=True)):
+        if any(map(_differ, left, made)):
             continue
         if left != list(made) or (found is not None and any(have[axis] != 1 for axis in {*found} ^ {*axes})):
             return None
@@ -220,11 +220,26 @@ def _left_out(have: Sizes, made: Sizes) -> tuple[int, ...] | None:
     return found
 
 
+def _transformed(node: Node, have: Sizes, results: Sequence[Declared | None]) -> Items:
+    """The one axis that has another size afterwards, but for the last: there are the parts of a number."""
+    made = _whole(results[0])
+    if made is None or len(made) != len(have):
+        return None
+    axes = [at for at, size in enumerate(have[:-1]) if size != made[at]]
+    return axes if len(axes) == 1 and _differ(have[axes[0]], made[axes[0]]) else None
+
+
+def _differ(one: int, other: int) -> bool:
+    """Whether two sizes are certain to differ."""
+    return bool(is_below(one, other) or is_below(other, one))
+
+
 _REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
 
 _OPERANDS: Mapping[Key, tuple[int, Tell]] = {
     ("", "CenterCropPad"): (1, _at_axes),
     ("", "ConstantOfShape"): (0, _sizes),
+    ("", "DFT"): (2, _transformed),
     ("", "Expand"): (1, _sizes),
     **{("", f"Reduce{name}"): (1, _reduced) for name in _REDUCTIONS},
     ("", "Reshape"): (1, _reshaped),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..text.tree import WindowDim
+from .open_sizes import items_of
 from .tools import (
     applied,
     compare,
@@ -15,6 +18,7 @@ from .tools import (
     ints_of,
     iota,
     kept,
+    negative_counted,
     reshape,
     scalar,
     sizes_of,
@@ -108,11 +112,17 @@ def top_k(op: Builder, node: Node) -> list[Value]:
 @rule("", "CumSum", "CumProd")
 def cumulative(op: Builder, node: Node) -> Value:
     """A window that reaches back to the beginning."""
-    x = required(node, 0)
+    x, axis = required(node, 0), required(node, 1)
+    rank, known = rank_of(node, x), items_of(axis)
+    if known is None and rank == 1:
+        known = [0]  # there is no other
+    if known is not None:
+        return _running(op, node, x, axis_of(node, known[0], rank))
+    return _by_axis(op, node, x, axis, _running)
+
+
+def _running(op: Builder, node: Node, x: Value, axis: int) -> Value:
     dtype = dtype_of(node, x)
-    axes = ints_of(node, 1, "axis")
-    assert axes is not None
-    axis = axis_of(node, axes[0], rank_of(node, x))
     size = sizes_of(node, x)[axis]
     if size == 0:
         return x
@@ -123,6 +133,21 @@ def cumulative(op: Builder, node: Node) -> Value:
     window[axis] = WindowDim(size, 1, low, high)
     kind = "add" if node.op_type == "CumSum" else "multiply"
     return convert(op, window_fold(op, node, convert(op, x, wide(dtype)), window, kind), dtype)
+
+
+def _by_axis(
+    op: Builder, node: Node, x: Value, axis: Value, make: Callable[[Builder, Node, Value, int], Value]
+) -> Value:
+    """What is made along an axis that only a run tells, of one type whichever it is."""
+    rank = rank_of(node, x)
+    domain, version = op.rewriter.dialect.resolve("conditional")
+    chosen = Node(domain, "conditional", version)
+    for at in range(rank):
+        body = op.region(f"axis_{at}")
+        body.graph.outputs = [make(body, node, body.input("x", x.type), at)]
+        chosen.regions[f"branch_{at}"] = body.graph
+    index = convert(op, negative_counted(op, node, reshape(op, axis, ()), rank), DType.INT32)
+    return op.insert(chosen, [index, *[x] * rank], {}, 1)
 
 
 RULES = collect(globals())
