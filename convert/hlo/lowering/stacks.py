@@ -48,7 +48,7 @@ def stack(
     whole = (*sizes[:axis], size * trips, *sizes[axis + 1 :])
     buffer = TensorType(dtype_of(node, part), whole)
     room = math.prod(whole) * dtype_of(node, part).bits // 8
-    if not certain and op.rewriter.context.is_open:  # XLA refines no module with open sizes that has bounded ones, too
+    if not certain and isinstance(size * trips, str):  # a bound is a number
         raise Unsupported(
             node, f"how much of {text(buffer)} it stacks in {value.name!r} is known only when the model runs"
         )
