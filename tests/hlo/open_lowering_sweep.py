@@ -93,20 +93,30 @@ def _opened(case: Case, chosen: Sequence[int]) -> onnx.ModelProto:
         if value.type.HasField("tensor_type"):
             value.type.tensor_type.ClearField("shape")
     del model.graph.value_info[:]
-    for node in model.graph.node:
+    for node in (*model.graph.node, *(node for function in model.functions for node in function.node)):
         _forget(node, len(case.sets[0][0][chosen[0]]))
     return onnx.shape_inference.infer_shapes(model)
 
 
 def _forget(node: onnx.NodeProto, size: int) -> None:
     """Have bodies and branches no longer declare what was the size."""
+    types = [attribute.tp for attribute in node.attribute if attribute.HasField("tp")]
     for graph in (attribute.g for attribute in node.attribute if attribute.HasField("g")):
-        for value in (*graph.input, *graph.output, *graph.value_info):
-            for dim in value.type.tensor_type.shape.dim:
-                if dim.dim_value == size:
-                    dim.Clear()
+        types += [value.type for value in (*graph.input, *graph.output, *graph.value_info)]
         for inner in graph.node:
             _forget(inner, size)
+    for type in types:
+        for dim in _tensor(type).shape.dim:
+            if dim.dim_value == size:
+                dim.Clear()
+
+
+def _tensor(type: onnx.TypeProto) -> onnx.TypeProto.Tensor:
+    """The tensor that a type is, or that what it holds is."""
+    for kind in ("sequence_type", "optional_type"):
+        if type.HasField(kind):
+            return _tensor(getattr(type, kind).elem_type)
+    return type.tensor_type
 
 
 def opened(case: Case, oracle: Worker) -> Open | None:

@@ -13,9 +13,10 @@ from ....passes.legalize import decomposed, decomposed_for
 from ....passes.refusals import is_any_collected, raise_collected, refuse
 from ....passes.rewrite import Builder, Rewriter, Rules, combine
 from ....passes.schemas import schema
+from ....passes.sizes import dims_of, settled, size_of, symbols
 from ....passes.structure.preparation import prepared
 from ....passes.structure.simplify import RemoveDead
-from ....passes.types import DType, TensorType
+from ....passes.types import Dim, DType, TensorType
 from ...folding import folded
 from ..build import HLO
 from ..dialect import NAMES
@@ -35,6 +36,7 @@ from . import (
 )
 from .declared import told
 from .open_sizes import note, symbols_named
+from .tools import reshape
 
 _RULES = combine(
     casts.RULES,
@@ -47,6 +49,9 @@ _RULES = combine(
     shape.RULES,
     signal.RULES,
 )
+
+
+_LARGE = (1 << 20, (1 << 20) + 1, (1 << 21) - 1)
 
 
 @dataclass(slots=True)
@@ -77,12 +82,31 @@ class Lowering(Builder):
             if error.node == "size":  # whoever computes with sizes doesn't know for whom
                 raise Unsupported(node, error.reason) from None
             raise
-        for old, new in zip(node.outputs, made, strict=True):
-            known = old.tensor.static_shape is not None and old.tensor.dtype is not None
-            differs = _opens(old, new) or (known and not same_type(old.type, new.type))
-            if old.name and new.name and differs:
-                raise Unsupported(node, f"{old.name!r} would be {text(new.type)}, not {text(old.type)}")
-        return made
+        return [self._as_declared(node, *pair) for pair in zip(node.outputs, made, strict=True)]
+
+    def _as_declared(self, node: Node, old: Value, new: Value) -> Value:
+        """A result of the sizes that it is declared to have; where one of them is open in HLO, and the declared number
+        from some inputs' sizes on, XLA sees to it that it is.
+
+        Raises:
+            Unsupported: it has others.
+        """
+        if not (old.name and new.name):
+            return new
+        declared, have = old.tensor, new.tensor.shape or ()
+        pairs = list(zip(declared.shape or have, have, strict=False))
+        opened = [at for at, (one, other) in enumerate(pairs) if isinstance(one, int) and isinstance(other, str)]
+        shape = tuple(one if at in opened else other for at, (one, other) in enumerate(pairs))
+        known = declared.static_shape is not None and declared.dtype is not None
+        fits = not known or same_type(old.type, TensorType(new.tensor.dtype, shape))
+        if fits and not opened:
+            return new
+        if fits and len(opened) == 1 and _is_finally(*pairs[opened[0]]):  # one alone: as many elements make it equal
+            made = reshape(self, new, dims_of(shape) or ())
+            made.name, new.name = new.name, made.name
+            self.rewriter.claimed.add(made)
+            return made
+        raise Unsupported(node, f"{old.name!r} would be {text(new.type)}, not {text(old.type)}")
 
     def inserted(self, node: Node) -> None:
         if self.rewriter.context.is_open and len(node.outputs) == 1:
@@ -106,10 +130,11 @@ class Lowering(Builder):
         return super().named(value, name)
 
 
-def _opens(old: Value, new: Value) -> bool:
-    """Whether a size that the hub knows is an open one in HLO: for some inputs they aren't one."""
-    pairs = zip(old.tensor.shape or (), new.tensor.shape or (), strict=False)
-    return any(isinstance(one, int) and isinstance(other, str) for one, other in pairs)
+def _is_finally(number: Dim, size: Dim) -> bool:
+    """Whether a size is this number for all inputs that are large."""
+    found = size_of(size)
+    assert isinstance(size, str) and found is not None
+    return all(settled(size, dict.fromkeys(symbols(found), large)) == number for large in _LARGE)
 
 
 def _check_types(node: Node) -> None:
