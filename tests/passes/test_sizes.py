@@ -115,6 +115,8 @@ def test_bounds() -> None:
     assert at_least(_size("b - t")) is None
     assert at_least(_size("b - min(b, t)")) == 0
     assert at_least(_size("2*t + 1 - 2*min(b, t)")) == 1
+    assert at_least(_size("max(b, 10) - b")) == 0
+    assert at_least(_size("max(b, 9) - t")) is None
     assert is_below(OpenSize("b"), OpenSize("b") + 1) is True
     assert is_below(OpenSize("b"), 1) is False
     assert is_below(OpenSize("b"), 2) is None

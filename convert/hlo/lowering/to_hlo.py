@@ -51,6 +51,7 @@ _RULES = combine(
 )
 
 
+_TAKEN = "what only a run would tell of these is taken from the declared types of results"
 _LARGE = (1 << 20, (1 << 20) + 1, (1 << 21) - 1)
 
 
@@ -209,7 +210,7 @@ def lower_graph(graph: Graph, *, given: bool = False, rules: Rules = RULES, open
     if known:
         notes.append(AT_LEAST_ONE)
     if rewriter.context.declared:
-        notes.append(f"sizes and axes as the types of results tell them: {', '.join(rewriter.context.declared)}")
+        notes.append(f"{_TAKEN}: {', '.join(rewriter.context.declared)}")
     if fixed:
         notes.append(f"inputs with a default are constants: {', '.join(fixed)}")
     lowered.inputs = [value for value in lowered.inputs if value.data is None]
