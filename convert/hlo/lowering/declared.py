@@ -49,24 +49,44 @@ def _declared(dim: Dim, known: set[str]) -> int | None:
     return open_size(size) if size is not None and symbols(size) <= known else None
 
 
-def declared_result(op: Builder, node: Node, index: int) -> Sizes:
+def declared_result(op: Builder, node: Node, index: int, kept: Declared | None = None) -> Sizes:
     """The sizes of a result by its type, which says what operand `index` tells only when the model runs.
 
+    Args:
+        kept: those that are known whatever the type says, None for others.
+
     Raises:
-        Unsupported: it doesn't tell all.
+        Unsupported: it doesn't tell all, or others.
     """
-    found = _whole(declared_sizes(op, node.output))
+    made, operand = declared_sizes(op, node.output), required(node, index)
+    if kept is not None:
+        made = (None,) * len(kept) if made is None else made
+        pairs = list(zip(made, kept, strict=False))
+        if len(made) != len(kept) or any(None not in pair and pair[0] != pair[1] for pair in pairs):
+            raise Unsupported(node, f"its result would be {_listed(made)}, and {_listed(kept)} of it is certain")
+        made = tuple(one if other is None else other for one, other in pairs)
+    found = _whole(made)
     if found is None:
         raise Unsupported(node, f"the shape of {node.output.name!r} is known only when the model runs")
-    op.rewriter.context.declared[required(node, index).name] = None
+    if is_moving(operand):
+        op.rewriter.context.declared[operand.name] = None
     return found
+
+
+def _listed(sizes: Declared) -> str:
+    return f"[{', '.join('?' if size is None else str(size) for size in sizes)}]"
+
+
+def is_moving(value: Value | None) -> bool:
+    """Whether the items of an operand are known only when the model runs."""
+    return value is not None and value.data is None and items_of(value) is None
 
 
 def told(op: Builder, node: Node) -> Node:
     """The node with what the types of its results tell of an operand that isn't known; itself where that is nothing."""
     index, tell = _OPERANDS.get(node.op, (0, _nothing))
     operand = node.input(index)
-    if operand is None or operand.data is not None or items_of(operand) is not None:
+    if operand is None or not is_moving(operand):
         return node
     items: Items = []
     if operand.tensor.shape != (0,):

@@ -35,11 +35,6 @@ from .tools import (
 )
 
 
-def is_moving(value: Value | None) -> bool:
-    """Whether the items of an operand are known only when the model runs."""
-    return value is not None and value.data is None and items_of(value) is None
-
-
 def _at_axes(op: Builder, node: Node, values: Value, axes: Value | None, rank: int, rest: int) -> list[Value | None]:
     """One scalar (int64) for each axis: of a vector what stands for it there, None where certainly nothing does, and
     `rest` where nothing does in a run.
@@ -66,17 +61,9 @@ def _at_axes(op: Builder, node: Node, values: Value, axes: Value | None, rank: i
 
 
 def _wanted(op: Builder, node: Node, index: int, have: Sizes, touched: Sequence[Value | None]) -> Sizes:
-    """The sizes of the result, which operand `index` would tell.
-
-    Raises:
-        Unsupported: its type doesn't tell, or tells others of an axis that stays as it is.
-    """
-    wanted = declared_result(op, node, index)
-    if len(wanted) != len(have) or any(
-        one is None and size != old for one, size, old in zip(touched, wanted, have, strict=True)
-    ):
-        raise Unsupported(node, f"its result would be {list(wanted)}, of {list(have)}")
-    return wanted
+    """The sizes of the result, which operand `index` would tell; axes that nothing touches keep theirs."""
+    kept = tuple(size if one is None else None for one, size in zip(touched, have, strict=True))
+    return declared_result(op, node, index, kept)
 
 
 def moving_slice(op: Builder, node: Node, x: Value) -> Value:
@@ -86,7 +73,7 @@ def moving_slice(op: Builder, node: Node, x: Value) -> Value:
     starts = _at_axes(op, node, required(node, 1), axes, rank, 0)
     wanted = _wanted(op, node, 2, have, starts)
     if any(is_below(old, size) for size, old in zip(wanted, have, strict=True)):
-        raise Unsupported(node, f"its result would be {list(wanted)}, of {list(have)}")
+        raise Unsupported(node, f"a slice of {list(have)} would be {list(wanted)}")
     firsts = [
         zero if one is None else negative_counted(op, node, one, size) for one, size in zip(starts, have, strict=True)
     ]

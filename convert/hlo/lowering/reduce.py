@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
@@ -118,7 +116,7 @@ def cumulative(op: Builder, node: Node) -> Value:
         known = [0]  # there is no other
     if known is not None:
         return _running(op, node, x, axis_of(node, known[0], rank))
-    return _by_axis(op, node, x, axis, _running)
+    return _by_axis(op, node, x, axis)
 
 
 def _running(op: Builder, node: Node, x: Value, axis: int) -> Value:
@@ -135,16 +133,14 @@ def _running(op: Builder, node: Node, x: Value, axis: int) -> Value:
     return convert(op, window_fold(op, node, convert(op, x, wide(dtype)), window, kind), dtype)
 
 
-def _by_axis(
-    op: Builder, node: Node, x: Value, axis: Value, make: Callable[[Builder, Node, Value, int], Value]
-) -> Value:
-    """What is made along an axis that only a run tells, of one type whichever it is."""
+def _by_axis(op: Builder, node: Node, x: Value, axis: Value) -> Value:
+    """The sums along an axis that only a run tells."""
     rank = rank_of(node, x)
     domain, version = op.rewriter.dialect.resolve("conditional")
     chosen = Node(domain, "conditional", version)
     for at in range(rank):
         body = op.region(f"axis_{at}")
-        body.graph.outputs = [make(body, node, body.input("x", x.type), at)]
+        body.graph.outputs = [_running(body, node, body.input("x", x.type), at)]
         chosen.regions[f"branch_{at}"] = body.graph
     index = convert(op, negative_counted(op, node, reshape(op, axis, ()), rank), DType.INT32)
     return op.insert(chosen, [index, *[x] * rank], {}, 1)

@@ -17,9 +17,9 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.sizes import is_below, largest
 from ....passes.types import DType
 from ..text.tree import SliceDim
-from .declared import declared_result
+from .declared import declared_result, is_moving
 from .open_sizes import items_of
-from .positions import is_moving, moving_pad, moving_slice
+from .positions import moving_pad, moving_slice
 from .tools import (
     Results,
     applied,

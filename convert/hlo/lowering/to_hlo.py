@@ -95,11 +95,12 @@ class Lowering(Builder):
         if not (old.name and new.name):
             return new
         declared, have = old.tensor, new.tensor.shape or ()
-        pairs = list(zip(declared.shape or have, have, strict=False))
+        pairs = list(zip(declared.shape or (), have, strict=False)) if declared.rank == len(have) else []
         opened = [at for at, (one, other) in enumerate(pairs) if isinstance(one, int) and isinstance(other, str)]
         shape = tuple(one if at in opened else other for at, (one, other) in enumerate(pairs))
+        type = TensorType(new.tensor.dtype, shape) if opened else new.type
         known = declared.static_shape is not None and declared.dtype is not None
-        fits = not known or same_type(old.type, TensorType(new.tensor.dtype, shape))
+        fits = not known or same_type(old.type, type)
         if fits and not opened:
             return new
         if fits and len(opened) == 1 and _is_finally(*pairs[opened[0]]):  # one alone: as many elements make it equal
