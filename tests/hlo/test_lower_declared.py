@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from backedge.convert.hlo.lowering import lower_graph
 from backedge.convert.hlo.stablehlo import to_bytes
@@ -35,8 +37,12 @@ def xla() -> Iterator[Xla]:
     runner.close()
 
 
+def _model(text: str, opset: int = 26) -> onnx.ModelProto:
+    return parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]>\n{text}')
+
+
 def _hub(text: str) -> Graph:
-    return raise_graph(read_model(parser.parse_model(f'<ir_version: 13, opset_import: ["": 26]>\n{text}')))
+    return raise_graph(read_model(_model(text)))
 
 
 def _floats(*shape: int) -> np.ndarray[Any, Any]:
@@ -118,6 +124,15 @@ def test_sizes(tmp_path: Path) -> None:
     notes = _check_sizes(text, batches, formula, tmp_path)
     told = "shape, wide, copied, k, repeats, parts, at, cropped"
     assert f"what only a run would tell of these is taken from the declared types of results: {told}" in notes
+
+
+@pytest.mark.parametrize("how", ['mode = "nearest"', 'mode = "linear"', 'mode = "cubic", antialias = 1'])
+def test_scales(how: str, tmp_path: Path) -> None:
+    """An axis that keeps its size may have any scale that leaves it so. Expected values are ONNX Runtime's."""
+    text = f"f (float[b, 1, 4, 4] x, float[4] s) => (float[b, 1, 2, 6] y) {{ y = Resize <{how}> (x, , s) }}"
+    session = onnxruntime.InferenceSession(_model(text, 21).SerializeToString())
+    batches = [{"x": _floats(size, 1, 4, 4), "s": np.array([1, 1, 0.6, 1.5], np.float32)} for size in (1, 3)]
+    _check_sizes(text, batches, lambda **feeds: session.run(None, feeds), tmp_path)
 
 
 def test_axes(tmp_path: Path) -> None:
