@@ -271,6 +271,10 @@ def test_known_sizes(xla: Xla) -> None:
             "ReduceMax.*its axes must be known",
         ),
         ("f (float[b, 2] x, int64[1] a) => (float[b, 3] y) { y = ReduceSum (x, a) }", "ReduceSum.*its axes must be"),
+        (  # of no axes it would be x, not |x|
+            "f (float[1, 3] x, int64[n] a) => (float[1, 3] y) { y = ReduceL1 <noop_with_empty_axes = 1> (x, a) }",
+            "ReduceL1.*its axes must be known",
+        ),
         ("f (float[b, 2] x, int64[2] r) => (float[b, 3] y) { y = Tile (x, r) }", "Tile.*its sizes must be known"),
         (
             "f (float[b, 4] x, int64[2] s) => (float[b, 4] y, float[b, 1] z) { y, z = Split <axis = 1> (x, s) }",

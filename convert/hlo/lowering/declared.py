@@ -211,9 +211,10 @@ def _squeezed(node: Node, have: Sizes, results: Sequence[Declared | None]) -> It
 
 
 def _reduced(node: Node, have: Sizes, results: Sequence[Declared | None]) -> Items:
-    """Axes that are there: whether one of size 1 is among them makes no difference."""
-    made = _whole(results[0])
-    if made is None:
+    """Axes that are there: whether one of size 1 is among them makes no difference, if there is any."""
+    made, operand = _whole(results[0]), node.input(1)
+    is_any = operand is not None and operand.tensor.static_shape is not None
+    if made is None or (flag(node, "noop_with_empty_axes") and not is_any):
         return None
     if not flag(node, "keepdims", 1):
         axes = _left_out(have, made)
