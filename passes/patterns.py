@@ -145,12 +145,12 @@ def pattern_rule(pattern: Callable[..., Any], replacement: Callable[..., Any]) -
     def rewrite(op: Builder, node: Node) -> Value | None:
         root = op.rewriter.root
         found = wanted.match(node, () if root is None else root.inputs)
-        return None if found is None else replacement(_WithNumbers(op), *(found[name] for name in wanted.names))
+        return None if found is None else replacement(WithNumbers(op), *(found[name] for name in wanted.names))
 
     return {wanted.op: [rewrite]}
 
 
-class _WithNumbers:
+class WithNumbers:
     """A builder that takes numbers for operands, too: constants of the element type of the first that is none."""
 
     def __init__(self, op: Builder) -> None:
@@ -166,7 +166,7 @@ class _WithNumbers:
         return build(*given, **attributes)
 
 
-def _is_same(found: Any, wanted: Any) -> bool:
+def is_same(found: Any, wanted: Any) -> bool:
     """Whether an attribute is what a pattern says; floats of files are of 32 bits."""
     if isinstance(found, float) and isinstance(wanted, float):
         return bool(np.isclose(found, wanted, rtol=_CLOSE, atol=0))
@@ -183,7 +183,7 @@ class _Search:
     def node(self, term: _Term, node: Node, bound: Mapping[str, Value | None]) -> Iterator[dict[str, Value | None]]:
         """What a node is."""
         if node.op != term.op or not all(
-            _is_same(node.attributes.get(name), value) for name, value in term.attributes.items()
+            is_same(node.attributes.get(name), value) for name, value in term.attributes.items()
         ):
             return
         inputs = list(node.formal_inputs)

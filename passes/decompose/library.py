@@ -139,7 +139,7 @@ def decomposition(node: Node, notes: list[str]) -> Graph | None:
     if node.regions:
         return None
     graph = _by_adapters(node, _STEPS)
-    return _by_function(node) if graph is None else graph
+    return by_function(node) if graph is None else graph
 
 
 def source(operator: Key) -> str:
@@ -212,7 +212,7 @@ def _decompose_all(graph: Graph, operator: Key, left: int) -> Graph | None:
     return made if all(found) else None
 
 
-def _by_function(node: Node) -> Graph | None:
+def by_function(node: Node) -> Graph | None:
     """The function body for the newest opset, for the constants at hand."""
     made = None if schema(node.domain, node.op_type, node.version) is None else body(node, newest=True)
     if made is None:

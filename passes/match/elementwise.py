@@ -17,6 +17,10 @@ _COMMUTATIVE = tuple(name for name, core in CORE.items() if "commutative" in cor
 _VARIADIC = ("And", "Or", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min")
 _ELEMENTWISE = tuple(name for name, core in CORE.items() if "elementwise" in core.properties)
 _MOVED = tuple(sorted(ELEMENTWISE - {"BitCast"}))
+_TOTAL = ELEMENTWISE - {"Div", "Mod", "Pow", "BitCast"}
+"""Operators that have a result whatever the elements are: integers can't be divided by 0."""
+_DEEPEST = 4
+"""Operators within a choice in which the same one is looked for."""
 _BINARY = tuple(name for name in _ELEMENTWISE if name not in ("Where", "Cast", "BitCast"))
 
 
@@ -270,6 +274,20 @@ def flattened(m: Maker, one: Application) -> Term | None:
     return m.apply(one.op, ordered, one.attributes)
 
 
+@rule("Max(x, the least of all numbers) = x, Min(x, the largest) = x", "Max", "Min")
+def unbounded(m: Maker, one: Application) -> Term | None:
+    operands = [x for x in one.operands if x is not None]
+    dtype = operands[0].dtype
+    if dtype is None:
+        return None
+    bound = dtype.limits[one.op == "Min"]
+    values = [scalar_data(m, x) for x in operands]
+    rest = [x for x, value in zip(operands, values, strict=True) if value is None or value != bound]
+    if not 0 < len(rest) < len(operands) or m.broadcast([x.shape for x in rest]) != result_shape(m, one):
+        return None
+    return rest[0] if len(rest) == 1 else m.apply(one.op, rest, one.attributes)
+
+
 @rule("and, or with a constant", "And", "Or")
 def logic_with_constant(m: Maker, one: Application) -> Term | None:
     shape = result_shape(m, one)
@@ -329,6 +347,40 @@ def swapped_choice(m: Maker, one: Application) -> Term | None:
     if condition.op != "Not":
         return None
     return m.make("Where", condition.operands[0], one.operand(2), one.operand(1))
+
+
+@rule("Where(c, f(Where(c, x, y)), z) = Where(c, f(x), z), and so on: what c chooses within is certain", "Where")
+def chosen_within(m: Maker, one: Application) -> Term | None:
+    condition, branches = one.operand(0), one.operands[1:]
+    certain = [x and _chosen(m, x, condition, index, _DEEPEST) for index, x in enumerate(branches, 1)]
+    if all(x is old for x, old in zip(certain, branches, strict=True)):
+        return None
+    return m.make("Where", condition, *certain)
+
+
+def _chosen(m: Maker, x: Term, condition: Term, index: int, depth: int) -> Term:
+    """What a value is where a condition is as the operand `index` of Where wants it: the same in all other elements."""
+    if x.op == "Where" and x.operands[0] is condition:
+        chosen = x.operands[index]
+        return x if chosen is None or x.shape is None else m.make("Expand", chosen, m.table.listed(x.shape))
+    if x.op not in _TOTAL or x.shape is None or not depth:
+        return x
+    operands = [y and _chosen(m, y, condition, index, depth - 1) for y in x.operands]
+    return x if tuple(operands) == x.operands else m.apply(x.op, operands, x.attributes)
+
+
+@rule("Where(y < bits, x << y, 0) = x << y of unsigned x, which is 0 by that many bits and more; >> alike", "Where")
+def guarded_shift(m: Maker, one: Application) -> Term | None:
+    condition, shifted, zero = one.operand(0), one.operand(1), one.operand(2)
+    shift = shifted.operands[0] if shifted.op == "Cast" else shifted
+    if shift is None or shift.op != "BitShift" or shift.dtype is None or shift.dtype.is_signed:
+        return None
+    if condition.op != "Less" or condition.operands[0] is not shift.operands[1] or condition.operands[1] is None:
+        return None
+    if shifted.dtype is None or not shifted.dtype.is_integer or not _is_like(m, result_shape(m, one), shifted):
+        return None
+    most, least = scalar_data(m, condition.operands[1]), scalar_data(m, zero)
+    return shifted if most == shift.dtype.bits and least == 0 else None
 
 
 @rule("Where(c, true, false) = c", "Where")

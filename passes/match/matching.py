@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..core import is_core
 from ..decompose.library import decomposition
 from ..graph import Graph, Node, Value
 from ..rewrite import Key
 from ..types import TensorType, Type, merge
-from .bias import BIASED, bias_apart
+from .inexact import INEXACT
 from .loops import number_loop
 from .maker import Evaluate, Maker
 from .numbering import Exhausted, Expansion, Numbering
@@ -74,12 +75,15 @@ class _Means:
         lowered: operators of A that are replaced by what a converter makes of them; those of B that are the same, too.
         unroll: see `Numbering`.
         picks: operators of A are replaced one by one where that leads to what B has, those of `lowered` otherwise, too.
+        forms, before: see `Watched`.
     """
 
     expanded: set[Key]
     lowered: set[Key]
     unroll: int = 0
     picks: bool = False
+    forms: dict[Key, int] = field(default_factory=dict[Key, int])
+    before: set[Term | None] = field(default_factory=set[Any])
 
 
 def match(
@@ -106,6 +110,7 @@ def match(
     found = Matching(False, {}, ({}, {}), table, graphs=(a, b))
     for means, lowers in _tries(lowering is not None):
         for _ in range(_ROUNDS):
+            forms = dict(means.forms)
             try:
                 found, apart = _numbered(m, a, b, given, outputs, means, lowering)
             except Exhausted:
@@ -115,8 +120,8 @@ def match(
                 found.proved, found.why = not narrow, narrow
                 return found
             known = means.lowered if lowers else means.expanded
-            more = [{op for op in some if lowers or op in BIASED or not is_core(op)} - known for some in apart]
-            if not any(more):
+            more = [{op for op in some if lowers or op in INEXACT or not is_core(op)} - known for some in apart]
+            if not any(more) and means.forms == forms:
                 break
             known |= more[0] or more[1]
     return found
@@ -149,8 +154,8 @@ def _numbered(
     """A try, and the operators at which the graphs part; all whose results one of them lacks."""
 
     def replaced(node: Node) -> Graph | None:
-        if node.op in BIASED:
-            return bias_apart(node)
+        if node.op in INEXACT:
+            return INEXACT[node.op](node)
         return None if is_core(node.op) else decomposition(node, [])
 
     def expansion(node: Node) -> Graph | None:
@@ -161,15 +166,17 @@ def _numbered(
 
     if means.picks:
         numbering = Picking(m, number_loop, replaced, lowering or _nothing, means.unroll)
-        numbering.lowered, numbering.expanded = means.lowered, means.expanded
+        numbering.lowered = means.lowered
     else:
         numbering = Watched(m, number_loop, expansion, lowered, means.unroll)
+    numbering.expanded, numbering.forms, numbering.before = means.expanded, means.forms, means.before
     terms: list[dict[Value, Term]] = [{}, {}]
     for side in (1, 0) if means.picks else (0, 1):
         numbering.turn_to(side)
         terms[side] = numbering.graph((a, b)[side], given[side])
     terms_a, terms_b = terms
     seen_a, seen_b = numbering.seen
+    means.before = seen_a.terms if means.picks else set()
     results_a = {value.name: terms_a[value] for value in a.outputs}
     results_b = {value.name: terms_b[value] for value in b.outputs}
     pairs = {name: (results_a.get(name), results_b.get(outputs.get(name, ""))) for name in results_a}
@@ -179,7 +186,9 @@ def _numbered(
     found.bodies = numbering.bodies
     found.numbering = numbering
     rounds = {op for op in means.expanded if seen_a.of(op) != seen_b.of(op)}
-    found.lemmas = [lemma for key, lemma in numbering.lemmas.items() if key[0] or means.picks or lemma[0].op in rounds]
+    found.lemmas = [
+        lemma for key, lemma in numbering.lemmas.items() if any(key[:2]) or means.picks or lemma[0].op in rounds
+    ]
     found.why = "" if bad is None else f"operands of {bad} contradict each other"
     return found, (seen_a.parts(seen_b) | seen_b.parts(seen_a), seen_a.lacks(seen_b) | seen_b.lacks(seen_a))
 

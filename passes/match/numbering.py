@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from ..attributes import attributes_of
@@ -15,6 +17,7 @@ from ..schema_check import problem
 from ..structure.containers import map_as_loop
 from ..types import DType, SequenceType, TensorType, Type
 from .choice import IF
+from .forms import other_forms
 from .maker import Maker
 from .readings import read
 from .terms import Contradiction, Term, Typed
@@ -176,13 +179,19 @@ class Numbering:
         return [self.m.make(IF, condition, yes, no) for yes, no in zip(*branches, strict=True)]
 
     def replaced(
-        self, node: Node, operands: tuple[Term | None, ...], lowered: bool, open_sizes: bool = False
+        self,
+        node: Node,
+        operands: tuple[Term | None, ...],
+        lowered: bool,
+        open_sizes: bool = False,
+        form: int = 0,
     ) -> list[Term] | None:
         """The terms of what stands for an operator; None where nothing does.
 
         Args:
             lowered: of what a converter writes for it, else of its definition.
             open_sizes: of what would stand for it if nothing were known of the sizes that aren't constants.
+            form: of which of the other forms, from 1; 0: of its definition.
         """
         if lowered and self._lowered:
             return None
@@ -193,11 +202,12 @@ class Numbering:
             known, types = types, tuple(map(_opened, types))
             if types == known:
                 return None
-        key = (lowered, self._signature(node, operands, types))
+        key = (lowered, form, self._signature(node, operands, types))
         if key not in self._expanded:
             if lowered and self.side:
                 return None
-            self._expanded[key] = self._expansion(node, operands, types, self.lowering if lowered else self.expansion)
+            way = self.lowering if lowered else partial(_form, form) if form else self.expansion
+            self._expanded[key] = self._expansion(node, operands, types, way)
         twin, graph = self._expanded[key]
         if graph is None:
             return None
@@ -239,6 +249,10 @@ class Numbering:
             return twin, way(twin)
         except (BackedgeError, AssertionError, LookupError, TypeError, ValueError):  # or operands that no model has
             return twin, None
+
+
+def _form(number: int, node: Node) -> Graph | None:
+    return next(islice(other_forms(node), number - 1, None), None)
 
 
 def _opened(kind: Type | None) -> Type | None:

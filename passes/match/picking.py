@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..graph import Node
 from ..rewrite import Key
+from .forms import MOST_FORMS
 from .numbering import Numbering
 from .readings import read
 from .terms import Contradiction, Term
@@ -43,9 +46,19 @@ class Seen:
 
 @dataclass
 class Watched(Numbering):
-    """Numbering that notes of each side which terms stand for which operators, bodies included."""
+    """Numbering that notes of each side which terms stand for which operators, bodies included.
+
+    Attributes:
+        expanded: operators that are replaced by what they are made of.
+        forms: the usual form of operators of B that are made of several things (`other_forms`).
+        before: terms of A in the round before, where B is numbered first.
+    """
 
     seen: list[Seen] = field(default_factory=lambda: [Seen(), Seen()])
+    expanded: set[Key] = field(default_factory=set[Key])
+    forms: dict[Key, int] = field(default_factory=dict[Key, int])
+    before: set[Term | None] = field(default_factory=set[Any])
+    _tries: int = 0
 
     def node(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
         terms = super().node(node, operands)
@@ -53,6 +66,52 @@ class Watched(Numbering):
         if not node.regions:
             self.seen[self.side].nodes.add((node.op, operands, tuple(terms)))
         return terms
+
+    def of(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
+        made = self.replaced(node, operands, True)
+        if made is None and self.side:
+            made = self._in_a_form_of_theirs(node, operands)
+        return super().of(node, operands) if made is None else made
+
+    def _in_a_form_of_theirs(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term] | None:
+        """What an operator of B is made of, in the form that has A's results, else in the usual one."""
+        if node.op not in self.expanded:
+            return None
+        usual = self.forms.get(node.op, 0)
+        for form in (usual, *(one for one in range(MOST_FORMS) if one != usual)):
+            made, is_theirs = self._tried(node, partial(self.replaced, node, operands, False, form=form))
+            if made is None and form != usual:
+                break
+            if made is not None and is_theirs:
+                self.forms[node.op] = form
+                return made
+        made = self.replaced(node, operands, False, form=usual)
+        return self.replaced(node, operands, False) if made is None else made
+
+    def _tried(self, node: Node, make: Callable[[], list[Term] | None]) -> tuple[list[Term] | None, bool]:
+        """The results of what stands for an operator, and whether the other graph has them; else nothing stays."""
+        mine, self.seen[self.side], contradicted = self.seen[self.side], Seen(), self.contradicted
+        lemmas, regions = len(self.lemmas), len(self._regions)
+        self._tries += 1
+        try:
+            made = make()
+        except Contradiction:
+            made = None
+        self._tries -= 1
+        tried, self.seen[self.side] = self.seen[self.side], mine
+        if made is not None and self._is_theirs(node, made):
+            mine.terms |= tried.terms
+            mine.nodes |= tried.nodes
+            return made, True
+        self.contradicted = contradicted
+        while len(self.lemmas) > lemmas and len(self._regions) == regions:  # what is known of regions rests on lemmas
+            self.lemmas.popitem()
+        return made, False
+
+    def _is_theirs(self, node: Node, found: list[Term]) -> bool:
+        theirs = self.seen[not self.side].terms
+        wanted = [term for value, term in zip(node.outputs, found, strict=False) if value.name]
+        return all(term in theirs or (self.side == 1 and term in self.before) for term in wanted)
 
 
 @dataclass
@@ -64,8 +123,6 @@ class Picking(Watched):
     """
 
     lowered: set[Key] = field(default_factory=set[Key])
-    expanded: set[Key] = field(default_factory=set[Key])
-    _tries: int = 0
 
     def of(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
         made: list[Term] | None = None
@@ -74,35 +131,12 @@ class Picking(Watched):
             if self._is_theirs(node, itself):
                 return itself
             for way in _WAYS if self._tries < _DEEPEST else ():
-                made = self._tried(node, operands, *way)
-                if made is not None:
+                made, is_theirs = self._tried(node, partial(self.replaced, node, operands, *way))
+                if made is not None and is_theirs:
                     return made
             made = self.replaced(node, operands, True) if node.op in self.lowered else None
-        if made is None and node.op in self.expanded:
+        if made is None and self.side:
+            made = self._in_a_form_of_theirs(node, operands)
+        elif made is None and node.op in self.expanded:
             made = self.replaced(node, operands, False)
         return read(self.m, node, operands) if made is None else made
-
-    def _tried(
-        self, node: Node, operands: tuple[Term | None, ...], lowered: bool, open_sizes: bool
-    ) -> list[Term] | None:
-        """The results of what stands for an operator, if B has them; else nothing stays of it."""
-        mine, self.seen[0], contradicted = self.seen[0], Seen(), self.contradicted
-        lemmas, regions = len(self.lemmas), len(self._regions)
-        self._tries += 1
-        try:
-            made = self.replaced(node, operands, lowered, open_sizes)
-        except Contradiction:
-            made = None
-        self._tries -= 1
-        tried, self.seen[0] = self.seen[0], mine
-        if made is not None and self._is_theirs(node, made):
-            mine.terms |= tried.terms
-            mine.nodes |= tried.nodes
-            return made
-        self.contradicted = contradicted
-        while len(self.lemmas) > lemmas and len(self._regions) == regions:  # what is known of regions rests on lemmas
-            self.lemmas.popitem()
-        return None
-
-    def _is_theirs(self, node: Node, found: list[Term]) -> bool:
-        return all(term in self.seen[1].terms for value, term in zip(node.outputs, found, strict=False) if value.name)

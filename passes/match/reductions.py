@@ -1,9 +1,10 @@
-"""Reductions: their types where ranks follow from little, and equalities of those that are guarded where they have
-nothing to reduce, or nothing but their neutral element."""
+"""Reductions: their types where ranks follow from little; equalities of those that don't depend on the order of
+elements, and of those that are guarded where they have nothing to reduce, or nothing but their neutral element."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import numpy as np
 from ..types import DType
 from .choice import IF
 from .elementwise import result_shape, scalar_data
-from .layout import count_of
+from .layout import count_of, reshape, static, transpose
 from .maker import Application, Maker, rule, rules_of
-from .terms import Term, Typed
+from .polynomials import Size
+from .terms import Shape, Term, Typed
 
 REDUCTIONS = (
     "ReduceSum",
@@ -33,6 +35,88 @@ _NEUTRAL: dict[str, Callable[[DType], Any]] = {
     "ReduceSum": lambda dtype: 0,
     "ReduceProd": lambda dtype: 1,
 }
+
+
+_ORDERLESS = ("ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd")
+"""Reductions of which the order of elements makes no difference: sums and products where they are integers."""
+
+
+def _operand(m: Maker, one: Application) -> tuple[Term, list[int]] | None:
+    """What is reduced, and along which axes, where these are known and the order of elements makes no difference."""
+    x = one.operand(0)
+    is_listed = len(one.operands) == 2 and one.attribute("keepdims") == 0 == one.attribute("noop_with_empty_axes")
+    if not is_listed or x.shape is None or x.dtype is None:
+        return None
+    axes = [*(static(m.table.elements(one.operand(1)) or ()) or ())]
+    if not axes or sorted({*axes}) != axes or not 0 <= axes[0] <= axes[-1] < len(x.shape):
+        return None
+    return (x, axes) if one.op in ("ReduceMax", "ReduceMin") or x.dtype.is_integer else None
+
+
+def _over(m: Maker, op: str, x: Term, axes: Sequence[int]) -> Term:
+    return m.make(op, x, m.table.listed(sorted(axes)), keepdims=0, noop_with_empty_axes=0) if axes else x
+
+
+@rule("Reduce(x) over an axis of size 1 takes that axis away, where the order of elements makes none", *_ORDERLESS)
+def reduce_ones(m: Maker, one: Application) -> Term | None:
+    found = _operand(m, one)
+    x, axes = found if found is not None else (one.operand(0), [])
+    ones = [axis for axis in axes if x.shape is not None and x.shape[axis] == 1]
+    if not ones or x.shape is None:
+        return None
+    left = [axis for axis in range(len(x.shape)) if axis not in ones]
+    bare = reshape(m, x, [x.shape[axis] for axis in left])
+    return _over(m, one.op, bare, [left.index(axis) for axis in axes if axis not in ones])
+
+
+@rule("Reduce(Transpose(x)) = Transpose(Reduce(x)) along the same axes, where no order of elements counts", *_ORDERLESS)
+def reduce_transposed(m: Maker, one: Application) -> Term | None:
+    found = _operand(m, one)
+    inner = found[0].operands[0] if found is not None and found[0].op == "Transpose" else None
+    if found is None or inner is None or inner.shape is None:
+        return None
+    x, axes = found
+    perm = x.attribute("perm")
+    kept = [perm[axis] for axis in range(len(perm)) if axis not in axes]
+    reduced = _over(m, one.op, inner, [perm[axis] for axis in axes])
+    return transpose(m, reduced, [sorted(kept).index(axis) for axis in kept])
+
+
+@rule("Reduce(Reshape(x)) = Reshape(Reduce(x)) along axes that are together others, where no order counts", *_ORDERLESS)
+def reduce_reshaped(m: Maker, one: Application) -> Term | None:
+    found = _operand(m, one)
+    inner = found[0].operands[0] if found is not None and found[0].op == "Reshape" else None
+    if found is None or inner is None or inner.shape is None:
+        return None
+    x, axes = found
+    assert x.shape is not None
+    before: list[int] = []
+    rest = {*axes}
+    for old, new in _groups(inner.shape, x.shape):
+        if rest.issuperset(new):
+            before += old
+            rest -= {*new}
+    if rest:
+        return None
+    return reshape(m, _over(m, one.op, inner, before), [size for at, size in enumerate(x.shape) if at not in axes])
+
+
+def _groups(before: Shape, after: Shape) -> list[tuple[list[int], list[int]]]:
+    """Axes of a Reshape's operand and those of its result that are as many elements together, those of size 1 aside.
+
+    Polynomials that are factors of equal ones, by equal others, are equal themselves; nothing is said where one is 0.
+    """
+    old, new = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (before, after))
+    counts, others = _counts([before[axis] for axis in old]), _counts([after[axis] for axis in new])
+    if counts[-1] != others[-1] or counts[-1] == 0:
+        return []
+    cuts = [(at, others.index(count)) for at, count in enumerate(counts) if count in others]
+    return [(old[start:end], new[first:last]) for (start, first), (end, last) in pairwise(cuts)]
+
+
+def _counts(sizes: Sequence[Size]) -> list[Size]:
+    """The numbers of elements of the leading axes: of none, of the first, of the first two."""
+    return [count_of(sizes[:end]) for end in range(len(sizes) + 1)]
 
 
 @rule("a reduction of nothing gives its neutral element, which need not be chosen", IF)

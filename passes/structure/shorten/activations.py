@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from ...graph import Node, Value
-from ...patterns import pattern_rule
-from ...rewrite import Rule, Rules, combine
+from ...attributes import attributes_of
+from ...decompose.library import begun
+from ...graph import Graph, Node, Value
+from ...patterns import WithNumbers, is_same, pattern_rule
+from ...rewrite import Builder, Rule, combine
 from .context import FLOATS, SHORT_FLOATS, Context, Shorter, Table, made_by
 
 
@@ -107,8 +109,21 @@ _ORDERS: tuple[Callable[[Any, Any, Any], Any], ...] = (
 )
 
 
-def _gelu(order: Callable[[Any, Any, Any], Any], approximate: str, function: Callable[[Any, Any], Any]) -> Rules:
-    """A rule for x / 2 * (1 + f(x)), which is Gelu-20, its factors in one order."""
+class _WrittenOut(NamedTuple):
+    """An operator as it is written out.
+
+    Attributes:
+        since: the opset that brought it.
+        long, short: `(op, x)`, see `pattern_rule`.
+    """
+
+    since: int
+    long: Callable[[Any, Any], Any]
+    short: Callable[[Any, Any], Any]
+
+
+def _gelu(order: Callable[[Any, Any, Any], Any], approximate: str, function: Callable[[Any, Any], Any]) -> _WrittenOut:
+    """x / 2 * (1 + f(x)), which is Gelu-20, its factors in one order."""
 
     def written_out(op: Any, x: Any) -> Any:
         return order(op, x, op.Add(function(op, x), 1.0))
@@ -116,22 +131,39 @@ def _gelu(order: Callable[[Any, Any, Any], Any], approximate: str, function: Cal
     def gelu(op: Any, x: Any) -> Any:
         return op.Gelu(x, approximate=approximate)
 
-    return pattern_rule(written_out, gelu)
+    return _WrittenOut(20, written_out, gelu)
 
 
-_PATTERNS: tuple[tuple[int, Rules], ...] = (
-    (11, pattern_rule(_hard_tanh, lambda op, x: op.Clip(x, -1.0, 1.0))),
-    (1, pattern_rule(lambda op, x: op.Div(x, op.Add(op.Abs(x), 1.0)), lambda op, x: op.Softsign(x))),
+_PATTERNS = (
+    _WrittenOut(11, _hard_tanh, lambda op, x: op.Clip(x, -1.0, 1.0)),
+    _WrittenOut(1, lambda op, x: op.Div(x, op.Add(op.Abs(x), 1.0)), lambda op, x: op.Softsign(x)),
     *(
-        (6, pattern_rule(written_out, lambda op, x: op.HardSigmoid(x, **_SIXTH)))
+        _WrittenOut(6, written_out, lambda op, x: op.HardSigmoid(x, **_SIXTH))
         for written_out in (_hard_sigmoid, _hard_sigmoid_by_extremes)
     ),
-    (14, pattern_rule(lambda op, x: op.Mul(x, op.HardSigmoid(x, **_SIXTH)), lambda op, x: op.HardSwish(x))),
-    (18, pattern_rule(lambda op, x: op.Mul(x, op.Tanh(op.Softplus(x))), lambda op, x: op.Mish(x))),
-    (24, pattern_rule(lambda op, x: op.Mul(x, op.Sigmoid(x)), lambda op, x: op.Swish(x))),
-    *((20, _gelu(order, *function)) for order in _ORDERS for function in _GELUS),
+    _WrittenOut(14, lambda op, x: op.Mul(x, op.HardSigmoid(x, **_SIXTH)), lambda op, x: op.HardSwish(x)),
+    _WrittenOut(18, lambda op, x: op.Mul(x, op.Tanh(op.Softplus(x))), lambda op, x: op.Mish(x)),
+    _WrittenOut(24, lambda op, x: op.Mul(x, op.Sigmoid(x)), lambda op, x: op.Swish(x)),
+    *(_gelu(order, *function) for order in _ORDERS for function in _GELUS),
 )
-"""The opset that brought an operator, and how it is written out."""
+
+
+def written_out(node: Node) -> Iterator[Graph]:
+    """Hub graphs of what an operator of one operand may have been put together of, that their input."""
+    attributes = dict(attributes_of(node))
+    for row in _PATTERNS if len(node.inputs) == 1 else ():
+        short = _built(row.short, node).outputs[0].producer
+        if short is None or short.op != node.op:
+            continue
+        known = dict(attributes_of(short))
+        if known.keys() == attributes.keys() and all(is_same(attributes[name], value) for name, value in known.items()):
+            yield _built(row.long, node)
+
+
+def _built(function: Callable[[Any, Any], Any], node: Node) -> Graph:
+    op, inputs = begun(node, Builder.copy, [])
+    op.graph.outputs = [function(WithNumbers(op), inputs[0])]
+    return op.graph
 
 
 def _since(opset: int, rule: Rule) -> Shorter:
@@ -149,9 +181,9 @@ def _since(opset: int, rule: Rule) -> Shorter:
 
 def _matching() -> Table:
     found: dict[str, list[Shorter]] = {}
-    for opset, rules in _PATTERNS:
-        for (_, op_type), row in rules.items():
-            found.setdefault(op_type, []).extend(_since(opset, rule) for rule in row)
+    for row in _PATTERNS:
+        for (_, op_type), rules in pattern_rule(row.long, row.short).items():
+            found.setdefault(op_type, []).extend(_since(row.since, rule) for rule in rules)
     return found
 
 
