@@ -13,11 +13,11 @@ from ..rewrite import Builder, Key
 def bias_apart(node: Node) -> Graph | None:
     """A convolution without its bias, and the addition of that to each channel; None where it has no bias, or its rank
     isn't known."""
-    x = node.inputs[0]
-    if len(node.inputs) < 3 or any(value is None for value in node.inputs) or x is None or x.rank is None:
+    op, inputs = begun(node, Builder.copy, [])
+    x, weights, bias = inputs if len(inputs) == 3 else (None, None, None)
+    if x is None or weights is None or bias is None or x.rank is None:
         return None
-    op, (x_twin, weights, bias, *_) = begun(node, Builder.copy, [])
-    summed = op.call(node.op_type, x_twin, weights, _types=[node.output.type], **node.attributes)
+    summed = op.call(node.op_type, x, weights, _types=[node.output.type], **node.attributes)
     bias = reshape(op, bias, [1, -1, *[1] * (x.rank - 2)])
     op.graph.outputs = [op.Add(summed, bias, _types=[node.output.type])]
     return op.graph

@@ -175,8 +175,8 @@ def counted(m: Maker, one: Application) -> Term | None:
     if inner is None or inner.dtype is not DType.BOOL or x.dtype is not DType.INT64:
         return None
     count = m.plain(one.op, one.operands, one.attributes)
-    if count.shape == ():
-        m.table.bound(count, 0)
+    for index in range(len(m.table.elements(count) or ())):
+        m.table.bound(m.table.element(count, index), 0)
     return count
 
 

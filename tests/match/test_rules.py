@@ -85,6 +85,22 @@ DIRECTED = {
         one = Constant <value_ints = [-1]> ()  r = Reshape (x, six)  o4 = Add (z, r)
         u = Reshape (x, three)  v = Reshape (y, three)  o5 = Sub (u, v)  l = Reshape (x, one)  o6 = Sigmoid (l)
         o7 = Less (l, k) }""",
+    "reductions": """(float[2,3,4] x, int32[2,3,4] i, bool[3,1,2] b, float[n,1,3] v) =>
+        (float[4] o1, int32[3,1] o2, float[2,3] o3, int32[2] o4, bool[3] o5, float[n] o6) {
+        t = Transpose <perm = [2, 0, 1]> (x)  last = Constant <value_ints = [1, 2]> ()
+        o1 = ReduceMax <keepdims = 0> (t, last)
+        j = Transpose <perm = [1, 2, 0]> (i)  o2 = ReduceSum (j, last)  flat = Constant <value_ints = [2, 3, 2, 2]> ()
+        q = Reshape (x, flat)  two = Constant <value_ints = [2, 3]> ()  o3 = ReduceMin <keepdims = 0> (q, two)
+        rows = Constant <value_ints = [2, 12]> ()  k = Reshape (i, rows)  one = Constant <value_ints = [1]> ()
+        o4 = ReduceProd <keepdims = 0> (k, one)  o5 = ReduceMin <keepdims = 0> (b, last)
+        o6 = ReduceMax <keepdims = 0> (v, last) }""",
+    "bounds": """(float[2,3] x, int8[3] i, uint8[3] u, uint8[3] s, bool[3] c) =>
+        (float[2,3] o1, int8[3] o2, uint8[3] o3, int64[3] o4, int8[3] o5) {
+        low = Constant <value = float {-inf}> ()  o1 = Max (x, low)  high = Constant <value = int8 {127}> ()
+        o2 = Min (high, i, i)  bits = Constant <value = uint8 {8}> ()  zero = Constant <value = uint8 {0}> ()
+        a = BitShift <direction = "LEFT"> (u, s)  few = Less (s, bits)  o3 = Where (few, a, zero)
+        r = BitShift <direction = "RIGHT"> (u, s)  w = Cast <to = 7> (r)  z = Constant <value_int = 0> ()
+        o4 = Where (few, w, z)  m = Where (c, i, high)  n = Add (m, i)  o5 = Where (c, n, i) }""",
     "indices": """(float[6,2] x, int64[5] m) => (float[5,2] o1, float[5,2] o2) {
         four = Constant <value_int = 4> ()
         five = Constant <value_int = 5> ()  t = Constant <value = bool {1}> ()
