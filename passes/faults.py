@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import onnx
 
 from .constraints import misfit
@@ -45,7 +47,7 @@ def _conflict(declared: Type | None, found: Type | None) -> bool:
 
 def contradiction(node: Node) -> str:
     """Why an operator can't run on inputs of these types, in the words of its own inference function; "" if it may."""
-    if node.op == ("", "ScatterND") and (found := _updates_fault(node)):
+    if node.op in _OWN and (found := _OWN[node.op](node)):
         return found
     if node.regions:  # its captures are inputs here, which ONNX's own function doesn't know
         return ""
@@ -67,3 +69,18 @@ def _updates_fault(node: Node) -> str:
     depth = indices[-1] if indices else 0
     wanted = len(data) + len(indices) - 1 - depth if isinstance(depth, int) else len(updates)
     return "" if wanted == len(updates) else f"updates of rank {len(updates)} where the indices need rank {wanted}"
+
+
+def _axis_fault(node: Node) -> str:
+    """Why an axis is none, whose size ONNX's own inference doesn't look at; "" if it may be one."""
+    axis = node.input(1)
+    shape = axis.tensor.static_shape if axis is not None else None
+    count = 1 if shape is None else math.prod(shape)
+    return "" if count == 1 else f"an axis of {count} elements"
+
+
+_OWN = {
+    ("", "ScatterND"): _updates_fault,
+    ("", "CumSum"): _axis_fault,
+    ("", "CumProd"): _axis_fault,
+}

@@ -11,6 +11,7 @@ from typing import Any
 from ..attributes import attributes_of
 from ..core import CORE, DRAWING
 from ..errors import BackedgeError
+from ..faults import contradiction
 from ..graph import Graph, Node, Value
 from ..loop import is_if, is_loop
 from ..schema_check import problem
@@ -241,7 +242,7 @@ class Numbering:
         twin.outputs = [
             Value(value.name and f"y{index}", None, twin, index) for index, value in enumerate(node.outputs)
         ]
-        if problem(twin):
+        if problem(twin) or contradiction(twin):  # what stands for it may not need the operand that is none
             raise Contradiction
         for value, found in zip(twin.outputs, self.m.infer_node(twin), strict=False):
             value.type = found

@@ -95,12 +95,12 @@ DIRECTED = {
         o4 = ReduceProd <keepdims = 0> (k, one)  o5 = ReduceMin <keepdims = 0> (b, last)
         o6 = ReduceMax <keepdims = 0> (v, last) }""",
     "bounds": """(float[2,3] x, int8[3] i, uint8[3] u, uint8[3] s, bool[3] c) =>
-        (float[2,3] o1, int8[3] o2, uint8[3] o3, int64[3] o4, int8[3] o5) {
+        (float[2,3] o1, int8[3] o2, uint8[3] o3, int64[3] o4, float[2,3] o5) {
         low = Constant <value = float {-inf}> ()  o1 = Max (x, low)  high = Constant <value = int8 {127}> ()
         o2 = Min (high, i, i)  bits = Constant <value = uint8 {8}> ()  zero = Constant <value = uint8 {0}> ()
         a = BitShift <direction = "LEFT"> (u, s)  few = Less (s, bits)  o3 = Where (few, a, zero)
         r = BitShift <direction = "RIGHT"> (u, s)  w = Cast <to = 7> (r)  z = Constant <value_int = 0> ()
-        o4 = Where (few, w, z)  m = Where (c, i, high)  n = Add (m, i)  o5 = Where (c, n, i) }""",
+        o4 = Where (few, w, z)  m = Where (c, x, low)  n = Mul (m, x)  o5 = Where (c, n, x) }""",
     "indices": """(float[6,2] x, int64[5] m) => (float[5,2] o1, float[5,2] o2) {
         four = Constant <value_int = 4> ()
         five = Constant <value_int = 5> ()  t = Constant <value = bool {1}> ()

@@ -83,6 +83,28 @@ def test_random_numbers_are_no_proof(tmp_path: Path) -> None:
     assert verify(path, path, trials=2).verdict == "incomparable"
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("z = Constant <value = int32 {0}> ()  y = CumProd (x, z)", "y = CumProd (x, x)"),
+        ("y = Dropout (x)", "f = Cast <to = 1> (x)  y = Dropout (x, f)"),
+        ("s = Constant <value_ints = [4]> ()  y = Resize (x, , , s)",
+         "s = Constant <value_ints = [4]> ()  f = Cast <to = 1> (x)  y = Resize (x, , f, s)"),
+    ],
+    ids=["an axis of several elements", "a ratio of several", "scales besides sizes"],
+)  # fmt: skip
+def test_an_operand_that_none_can_be_is_no_proof(right: str, wrong: str, tmp_path: Path) -> None:
+    """What the operator is made of doesn't read it."""
+    head = '<ir_version: 13, opset_import: ["" : 26]> g '
+    kind = "float" if "Dropout" in right else "int32"
+    paths = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    for path, text in zip(paths, (right, wrong), strict=True):
+        onnx.save(onnx.parser.parse_model(f"{head}({kind}[5] x) => ({kind}[n] y) {{ {text} }}"), path)
+    a, b = (to_hub(load(path)) for path in paths)
+    assert matched(a, a).proved
+    assert not matched(a, b).proved and not matched(b, a).proved
+
+
 @pytest.mark.parametrize("group", ["samples"])
 def test_classes_are_equal_values(group: str, tmp_path: Path) -> None:
     for source in share.sources(group, tmp_path):
