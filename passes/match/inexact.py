@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ..build import reshape
 from ..decompose.library import begun
@@ -36,6 +36,30 @@ def squared(node: Node) -> Graph | None:
     op.graph.outputs = [op.Mul(inputs[0], inputs[0], _types=[node.output.type])]
     return op.graph
 
+
+def reduced_before(perm: Sequence[int], node: Node) -> Graph | None:
+    """A sum or product of what an operand is without a Transpose, along the axes that these were, where they are
+    known: the order in which it adds is another one."""
+    op, inputs = begun(node, Builder.copy, [])
+    x, listed, rank = inputs[0], node.input(1), len(perm)
+    if x is None or x.rank != rank or (listed is not None and listed.data is None):
+        return None
+    given = range(rank) if listed is None or listed.data is None else listed.data.numpy().reshape(-1).tolist()
+    axes = sorted({axis % rank for axis in given})
+    if not axes:
+        return None
+    still = op.Transpose(x, perm=[perm.index(axis) for axis in range(rank)])
+    made = op.call(node.op_type, still, op.const(sorted(perm[axis] for axis in axes)), keepdims=0)
+    kept = [perm[axis] for axis in range(rank) if axis not in axes]
+    made = op.Transpose(made, perm=[sorted(kept).index(axis) for axis in kept])
+    if node.attributes.get("keepdims", 1):
+        made = op.Unsqueeze(made, op.const(axes))
+    op.graph.outputs = [made]
+    return op.graph
+
+
+REORDERED = frozenset({("", "ReduceSum"), ("", "ReduceProd")})
+"""Operators whose results depend on the order of the elements, where these are floats."""
 
 INEXACT: Mapping[Key, Callable[[Node], Graph | None]] = {
     ("", "Conv"): bias_apart,

@@ -11,7 +11,7 @@ from ..decompose.library import decomposition
 from ..graph import Graph, Node, Value
 from ..rewrite import Key
 from ..types import TensorType, Type, merge
-from .inexact import INEXACT
+from .inexact import INEXACT, REORDERED
 from .loops import number_loop
 from .maker import Evaluate, Maker
 from .numbering import Exhausted, Expansion, Numbering
@@ -21,6 +21,8 @@ from .rules import RULES, TYPES
 from .terms import INPUT, Table, Term, Typed, container_type
 
 _ROUNDS = 16
+_APART = INEXACT.keys() | REORDERED
+"""Core operators that are made of others."""
 _UNROLL = 16
 
 
@@ -120,7 +122,7 @@ def match(
                 found.proved, found.why = not narrow, narrow
                 return found
             known = means.lowered if lowers else means.expanded
-            more = [{op for op in some if lowers or op in INEXACT or not is_core(op)} - known for some in apart]
+            more = [{op for op in some if lowers or op in _APART or not is_core(op)} - known for some in apart]
             if not any(more) and means.forms == forms:
                 break
             known |= more[0] or more[1]

@@ -19,6 +19,7 @@ from ..structure.containers import map_as_loop
 from ..types import DType, SequenceType, TensorType, Type
 from .choice import IF
 from .forms import other_forms
+from .inexact import reduced_before
 from .maker import Maker
 from .readings import read
 from .terms import Contradiction, Term, Typed
@@ -185,14 +186,15 @@ class Numbering:
         operands: tuple[Term | None, ...],
         lowered: bool,
         open_sizes: bool = False,
-        form: int = 0,
+        form: int | tuple[int, ...] = 0,
     ) -> list[Term] | None:
         """The terms of what stands for an operator; None where nothing does.
 
         Args:
             lowered: of what a converter writes for it, else of its definition.
             open_sizes: of what would stand for it if nothing were known of the sizes that aren't constants.
-            form: of which of the other forms, from 1; 0: of its definition.
+            form: of which of the other forms, from 1; of what it is before a Transpose in this order; 0: of its
+                definition.
         """
         if lowered and self._lowered:
             return None
@@ -252,7 +254,9 @@ class Numbering:
             return twin, None
 
 
-def _form(number: int, node: Node) -> Graph | None:
+def _form(number: int | tuple[int, ...], node: Node) -> Graph | None:
+    if isinstance(number, tuple):
+        return reduced_before(number, node)
     return next(islice(other_forms(node), number - 1, None), None)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..graph import Node
 from ..rewrite import Key
 from .forms import MOST_FORMS
+from .inexact import REORDERED
 from .numbering import Numbering
 from .readings import read
 from .terms import Contradiction, Term
@@ -69,9 +70,18 @@ class Watched(Numbering):
 
     def of(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term]:
         made = self.replaced(node, operands, True)
+        if made is None:
+            made = self._before_a_move(node, operands)
         if made is None and self.side:
             made = self._in_a_form_of_theirs(node, operands)
         return super().of(node, operands) if made is None else made
+
+    def _before_a_move(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term] | None:
+        """A sum or product of floats of what its operand is without the Transpose that moves it."""
+        x = operands[0] if node.op in REORDERED and node.op in self.expanded else None
+        if x is None or x.op != "Transpose" or x.dtype is None or not x.dtype.is_float:
+            return None
+        return self.replaced(node, operands, False, form=x.attribute("perm"))
 
     def _in_a_form_of_theirs(self, node: Node, operands: tuple[Term | None, ...]) -> list[Term] | None:
         """What an operator of B is made of, in the form that has A's results, else in the usual one."""
@@ -135,6 +145,8 @@ class Picking(Watched):
                 if made is not None and is_theirs:
                     return made
             made = self.replaced(node, operands, True) if node.op in self.lowered else None
+        if made is None:
+            made = self._before_a_move(node, operands)
         if made is None and self.side:
             made = self._in_a_form_of_theirs(node, operands)
         elif made is None and node.op in self.expanded:

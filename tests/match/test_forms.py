@@ -34,6 +34,15 @@ EQUAL = {
         ERF.format(0.5, "g = Mul (x, t)  u = Mul (g, h)  a = Div (u, two)  c = Erf (a)  i = Add (c, one)"
                         "  j = Mul (h, i)  y = Mul (u, j)"), "u = Gelu (x)  y = Gelu (u)", {"Gelu"}),
     "by powers of 2": ("k = Constant <value_float = 2.0> ()  y = Pow (x, k)", "y = Mul (x, x)", {"Pow"}),
+    "sums and means of what is moved": (
+        "r = Constant <value_ints = [2, 3, 2]> ()  t = Reshape (x, r)  m = Transpose <perm = [2, 0, 1]> (t)"
+        "  l = Constant <value_ints = [0]> ()  s = ReduceSum <keepdims = 0> (m, l)"
+        "  k = ReduceMean <keepdims = 1> (m, l)  u = Squeeze (k, l)  y = Sub (s, u)",
+        "r = Constant <value_ints = [2, 3, 2]> ()  t = Reshape (x, r)  l = Constant <value_ints = [-1]> ()"
+        "  s = ReduceSum <keepdims = 0> (t, l)  u = ReduceMean <keepdims = 0> (t, l)  y = Sub (s, u)",
+        {"ReduceSum"}),
+    "products of all of what is moved": (
+        "m = Transpose (x)  y = ReduceProd <keepdims = 1> (m)", "y = ReduceProd (x)", {"ReduceProd"}),
     "by three sixths": (
         "t = Constant <value_float = 3.0> ()  s = Constant <value_float = 6.0> ()  o = Constant <value_float = 0.0> ()"
         "  a = Add (x, t)  c = Clip (a, o, s)  d = Div (c, s)  y = Mul (x, d)", "y = HardSwish (x)",
@@ -45,6 +54,9 @@ DIFFERENT = {
     "another epsilon": (NORMAL.format(0.002, SQUARES.format("Sub")), LAYER),
     "the sum of the squares": (NORMAL.format(0.001, SQUARES.format("Add")), LAYER),
     "another scale": (NORMAL.format(0.001, SQUARES.format("Sub")).replace("(n, w)", "(n, b)"), LAYER),
+    "sums along the other axis": (
+        "m = Transpose (x)  l = Constant <value_ints = [0]> ()  y = ReduceSum <keepdims = 1> (m, l)",
+        "l = Constant <value_ints = [0]> ()  y = ReduceSum <keepdims = 1> (x, l)"),
     "another half": (ERF.format(0.6, "g = Mul (h, t)  y = Mul (x, g)"), "y = Gelu (x)"),
     "tanh for erf": (ERF.format(0.5, "g = Mul (h, t)  y = Mul (x, g)"), 'y = Gelu <approximate = "tanh"> (x)'),
     "powers of 3": ("k = Constant <value_float = 3.0> ()  y = Pow (x, k)", "y = Mul (x, x)"),
