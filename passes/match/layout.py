@@ -212,6 +212,20 @@ def transpose_ones(m: Maker, one: Application) -> Term | None:
     return reshape(m, x, [x.shape[axis] for axis in perm]) if moved == sorted(moved) else None
 
 
+@rule("Transpose(Reshape(x)) = Reshape(Transpose(x)), where only axes of size 1 come or go", "Transpose")
+def transpose_viewed(m: Maker, one: Application) -> Term | None:
+    x, perm = one.operand(0), one.attribute("perm")
+    inner = x.operands[0] if x.op == "Reshape" else None
+    if inner is None or inner.shape is None or x.shape is None:
+        return None
+    old, new = ([axis for axis, size in enumerate(shape) if size != 1] for shape in (inner.shape, x.shape))
+    if [inner.shape[axis] for axis in old] != [x.shape[axis] for axis in new]:
+        return None
+    moved = iter([old[new.index(axis)] for axis in perm if axis in new])
+    order = [next(moved) if axis in old else axis for axis in range(len(inner.shape))]
+    return reshape(m, transpose(m, inner, order), [x.shape[axis] for axis in perm])
+
+
 @rule("Transpose of a constant is one", "Transpose")
 def transpose_constant(m: Maker, one: Application) -> Term | None:
     x, perm = one.operand(0), one.attribute("perm")
