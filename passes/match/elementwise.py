@@ -288,6 +288,32 @@ def unbounded(m: Maker, one: Application) -> Term | None:
     return rest[0] if len(rest) == 1 else m.apply(one.op, rest, one.attributes)
 
 
+@rule(
+    "Min(Max(x, low), high) = Max(Min(x, high), low) = Clip(x, low, high), of numbers low <= high but 0", "Max", "Min"
+)
+def clipped(m: Maker, one: Application) -> Term | None:
+    """Where a bound is 0, Clip hands on -0, of which Max makes 0."""
+    outer = _bounded(m, one.operands, result_shape(m, one))
+    inner = outer[0] if outer is not None else None
+    if outer is None or inner is None or inner.op != ("Max" if one.op == "Min" else "Min"):
+        return None
+    found = _bounded(m, inner.operands, inner.shape)
+    if found is None:
+        return None
+    low, high = (found[1], outer[1]) if one.op == "Min" else (outer[1], found[1])
+    values = scalar_data(m, low), scalar_data(m, high)
+    return m.make("Clip", found[0], low, high) if 0 not in values and values[0] <= values[1] else None
+
+
+def _bounded(m: Maker, operands: Sequence[Term | None], shape: Shape | None) -> tuple[Term, Term] | None:
+    """The operand that has the shape of the result, and the scalar that the other one is."""
+    for x, bound in (operands, operands[::-1]) if len(operands) == 2 else ():
+        scalar = scalar_of(m, bound) if bound is not None and m.data(bound) is not None else None
+        if x is not None and scalar is not None and m.data(x) is None and _is_like(m, shape, x):
+            return x, scalar
+    return None
+
+
 @rule("and, or with a constant", "And", "Or")
 def logic_with_constant(m: Maker, one: Application) -> Term | None:
     shape = result_shape(m, one)

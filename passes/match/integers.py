@@ -171,6 +171,15 @@ def cast_twice(m: Maker, one: Application) -> Term | None:
     return m.make("Cast", inner, **dict(one.attributes))
 
 
+@rule("Cast(Cast(x, t), type of x) = x of integers, where t has as many bits: arithmetic is modulo 2^bits", "Cast")
+def cast_there_and_back(m: Maker, one: Application) -> Term | None:
+    x, to = one.operand(0), one.attribute("to")
+    inner = x.operands[0] if x.op == "Cast" else None
+    if inner is None or inner.dtype is not to or x.dtype is None or not (to.is_integer and x.dtype.is_integer):
+        return None
+    return inner if x.dtype.bits >= to.bits else None
+
+
 @rule("Cast to bool is not x == 0", "Cast")
 def cast_to_truth(m: Maker, one: Application) -> Term | None:
     x = one.operand(0)

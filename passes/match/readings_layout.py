@@ -46,7 +46,7 @@ def _reshape(r: Reading) -> Term | None:
             if x.shape is None or axis >= len(x.shape):
                 return None
             found.append(x.shape[axis])
-        elif isinstance(size, int) or allowzero or _copies_nothing(r.m, x, axis, size):
+        elif isinstance(size, int) or allowzero or _copies_nothing(r.m, x, axis, size) or _is_rest(r.m, x, sizes, axis):
             found.append(size)
         else:
             return None
@@ -72,6 +72,14 @@ def _refuse_negative(sizes: Sequence[Size]) -> None:
 def _copies_nothing(m: Maker, x: Term, axis: int, size: Size) -> bool:
     """Whether a size in a list that reads 0 as "copy" means itself: it isn't 0, or copying gives the same."""
     return (m.table.least(size) or 0) >= 1 or (x.shape is not None and axis < len(x.shape) and x.shape[axis] == size)
+
+
+def _is_rest(m: Maker, x: Term, sizes: Sequence[Size], axis: int) -> bool:
+    """Whether a size in a list that reads 0 as "copy" is all that there is besides others, of which none is 0: copied,
+    there would be another number of elements, and no result."""
+    others = (size for at, size in enumerate(sizes) if at != axis)
+    is_alone = not m.is_strict and all((m.table.least(size) or 0) >= 1 for size in others)
+    return is_alone and x.shape is not None and count_of(x.shape) == count_of(sizes)
 
 
 def _rest(shape: Sequence[Size], others: Sequence[Size]) -> Size | None:

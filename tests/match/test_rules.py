@@ -101,6 +101,11 @@ DIRECTED = {
         a = BitShift <direction = "LEFT"> (u, s)  few = Less (s, bits)  o3 = Where (few, a, zero)
         r = BitShift <direction = "RIGHT"> (u, s)  w = Cast <to = 7> (r)  z = Constant <value_int = 0> ()
         o4 = Where (few, w, z)  m = Where (c, x, low)  n = Mul (m, x)  o5 = Where (c, n, x) }""",
+    "casts and clips": """(int64[70] x, float[2,3] y, float[5,1,4] z) =>
+        (int64[70] o1, float[2,3] o2, float[2,3] o3, float[4,1,5] o4) {
+        u = Cast <to = 13> (x)  o1 = Cast <to = 7> (u)  six = Constant <value_float = 6.0> ()
+        low = Constant <value_float = -1.5> ()  a = Max (y, low)  o2 = Min (a, six)  b = Min (six, y)  o3 = Max (b, low)
+        w = Constant <value_ints = [5, 4, 1]> ()  v = Reshape (z, w)  o4 = Transpose <perm = [1, 2, 0]> (v) }""",
     "indices": """(float[6,2] x, int64[5] m) => (float[5,2] o1, float[5,2] o2) {
         four = Constant <value_int = 4> ()
         five = Constant <value_int = 5> ()  t = Constant <value = bool {1}> ()
