@@ -28,6 +28,13 @@ EQUAL = {
         NORMAL.format(0.001, "c = Pow (d, two)  v = ReduceMean (c, l)"), LAYER, {"LayerNormalization", "Pow"}),
     "mean of squares less squared mean": (
         NORMAL.format(0.001, SQUARES.format("Sub")), LAYER, {"LayerNormalization"}),
+    "product with the reciprocal": (
+        NORMAL.format(0.001, "c = Mul (d, d)  v = ReduceMean (c, l)").replace("n = Div (d, r)", "i = Reciprocal (r)"
+        "  n = Mul (d, i)"), LAYER, {"LayerNormalization"}),
+    "scaled reciprocal of what isn't negative": (
+        NORMAL.format(0.001, SQUARES.format("Sub").replace("v =", "j =") + "  z = Constant <value_float = 0.0> ()"
+        "  v = Max (j, z)").replace("n = Div (d, r)  p = Mul (n, w)", "i = Reciprocal (r)  f = Mul (i, w)"
+        "  p = Mul (d, f)"), LAYER, {"LayerNormalization"}),
     "half of the product": (ERF.format(0.5, "g = Mul (x, t)  y = Mul (g, h)"), "y = Gelu (x)", {"Gelu"}),
     "by half of the sum": (ERF.format(0.5, "g = Mul (h, t)  y = Mul (x, g)"), "y = Gelu (x)", {"Gelu"}),
     "one after the other, in two ways": (
@@ -57,6 +64,8 @@ DIFFERENT = {
     "sums along the other axis": (
         "m = Transpose (x)  l = Constant <value_ints = [0]> ()  y = ReduceSum <keepdims = 1> (m, l)",
         "l = Constant <value_ints = [0]> ()  y = ReduceSum <keepdims = 1> (x, l)"),
+    "not the reciprocal": (
+        NORMAL.format(0.001, "c = Mul (d, d)  v = ReduceMean (c, l)").replace("n = Div", "n = Mul"), LAYER),
     "another half": (ERF.format(0.6, "g = Mul (h, t)  y = Mul (x, g)"), "y = Gelu (x)"),
     "tanh for erf": (ERF.format(0.5, "g = Mul (h, t)  y = Mul (x, g)"), 'y = Gelu <approximate = "tanh"> (x)'),
     "powers of 3": ("k = Constant <value_float = 3.0> ()  y = Pow (x, k)", "y = Mul (x, x)"),
