@@ -157,6 +157,24 @@ def _expand(r: Reading) -> Term | None:
     return None if shape is None else expand(r.m, x, shape)
 
 
+@reads("Tile")
+def _tile(r: Reading) -> Term | None:
+    """Copies along new axes, which become one with those behind them."""
+    x, repeats = r.operand(0), ints_of(r.sizes(1))
+    if x is None or x.shape is None or repeats is None:
+        return None
+    if len(repeats) != len(x.shape):
+        raise Contradiction
+    _refuse_negative(repeats)
+    narrow: list[Size] = []
+    wide: list[Size] = []
+    for times, size in zip(repeats, x.shape, strict=True):
+        narrow += [size] if 1 in (times, size) else [1, size]
+        wide += [times * size] if 1 in (times, size) else [times, size]
+    spread = expand(r.m, reshape(r.m, x, narrow), wide)
+    return reshape(r.m, spread, [times * size for times, size in zip(repeats, x.shape, strict=True)])
+
+
 @reads("ConstantOfShape")
 def _constant_of_shape(r: Reading) -> Term | None:
     sizes = r.sizes(0)

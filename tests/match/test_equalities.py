@@ -45,7 +45,16 @@ ROWS = ("(float[n,m,6] x) => (float[p,q] y)", "s = Shape <end = 2> (x)  z = Cons
         "  c = ReduceProd (s, z)  l = Constant <value_ints = [6]> ()  t = Concat <axis = 0> (c, l)"
         "  r = Constant <value_ints = [-1, 6]> ()  u = Reshape (x, {})  y = Relu (u)")  # fmt: skip
 
+TILE = ("(float[2,3] x) => (float[p,q] y)", "n = Constant <value_ints = [{}]> ()  y = Tile (x, n)")
+SPREAD = ("a = Constant <value_ints = [{}]> ()  b = Constant <value_ints = [{}]> ()"
+          "  c = Constant <value_ints = [{}]> ()  u = Reshape (x, a)  e = Expand (u, b)"
+          "  y = Reshape (e, c)")  # fmt: skip
+COPIES = (TILE[0], "{}")
+
 EQUAL = {
+    "copies behind each other": (COPIES, (TILE[1].format("2, 4"),),
+                                 (SPREAD.format("1, 2, 1, 3", "2, 2, 4, 3", "4, 12"),)),
+    "copies along one axis": (COPIES, (TILE[1].format("1, 3"),), (SPREAD.format("2, 1, 3", "2, 3, 3", "2, 9"),)),
     "clipped": (BETWEEN, ("-1.0", "6.0", "Max", "l", "Min", "h"), ("-1.0", "6.0", "Min", "h", "Max", "l")),
     "bits of other integers": (CAST, ("13",), ("7",)),
     "moved between views": (VIEWED, ("3, 4", "0, 1, 2", "1, 0"), ("4, 3", "2, 1, 0", "0, 1")),
@@ -66,6 +75,7 @@ EQUAL = {
 """The inputs and outputs, and what A and B compute."""
 
 DIFFERENT = {
+    "copies of each element": (COPIES, (TILE[1].format("1, 2"),), (SPREAD.format("2, 3, 1", "2, 3, 2", "2, 6"),)),
     "bounds that cross": (BETWEEN, ("6.0", "-1.0", "Max", "l", "Min", "h"), ("6.0", "-1.0", "Min", "h", "Max", "l")),
     "other bounds": (BETWEEN, ("-1.0", "6.0", "Max", "l", "Min", "h"), ("-2.0", "6.0", "Min", "h", "Max", "l")),
     "fewer bits": (CAST, ("3",), ("7",)),
