@@ -37,6 +37,16 @@ def squared(node: Node) -> Graph | None:
     return op.graph
 
 
+def outer_product(node: Node) -> Graph | None:
+    """a * b of matrices of one column and of one row; None of all others. A sum that begins with 0 has no -0."""
+    op, (a, b) = begun(node, Builder.copy, [])
+    left, right = (None if value is None else value.tensor.shape for value in (a, b))
+    if left is None or right is None or min(len(left), len(right)) < 2 or left[-1] != 1 or right[-2] != 1:
+        return None
+    op.graph.outputs = [op.Mul(a, b, _types=[node.output.type])]
+    return op.graph
+
+
 def reduced_before(perm: Sequence[int], node: Node) -> Graph | None:
     """A sum or product of what an operand is without a Transpose, along the axes that these were, where they are
     known: the order in which it adds is another one."""
@@ -65,5 +75,6 @@ INEXACT: Mapping[Key, Callable[[Node], Graph | None]] = {
     ("", "Conv"): bias_apart,
     ("", "ConvTranspose"): bias_apart,
     ("", "Pow"): squared,
+    ("", "MatMul"): outer_product,
 }
 """Operator -> a hub graph of what one is made of, whose inputs are the node's; None where nothing is said of it."""

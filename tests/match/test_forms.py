@@ -41,6 +41,12 @@ EQUAL = {
         ERF.format(0.5, "g = Mul (x, t)  u = Mul (g, h)  a = Div (u, two)  c = Erf (a)  i = Add (c, one)"
                         "  j = Mul (h, i)  y = Mul (u, j)"), "u = Gelu (x)  y = Gelu (u)", {"Gelu"}),
     "by powers of 2": ("k = Constant <value_float = 2.0> ()  y = Pow (x, k)", "y = Mul (x, x)", {"Pow"}),
+    "outer products": (
+        "i = Constant <value_ints = [2, 3, 2, 1]> ()  j = Constant <value_ints = [2, 1, 1, 6]> ()"
+        "  a = Reshape (x, i)  c = Reshape (x, j)  m = MatMul (a, c)  f = Flatten <axis = 2> (m)  y = Neg (f)",
+        "i = Constant <value_ints = [2, 3, 2, 1]> ()  j = Constant <value_ints = [2, 1, 1, 6]> ()"
+        "  a = Reshape (x, i)  c = Reshape (x, j)  m = Mul (c, a)  f = Flatten <axis = 2> (m)  y = Neg (f)",
+        {"MatMul"}),
     "sums and means of what is moved": (
         "r = Constant <value_ints = [2, 3, 2]> ()  t = Reshape (x, r)  m = Transpose <perm = [2, 0, 1]> (t)"
         "  l = Constant <value_ints = [0]> ()  s = ReduceSum <keepdims = 0> (m, l)"
