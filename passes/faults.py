@@ -14,6 +14,8 @@ from .schemas import schema
 from .tree_faults import tree_fault
 from .types import TensorType, Type
 
+_UNTAKEN = "has unsupported type"  # in the words of ONNX's inference
+
 
 def fault_of(node: Node) -> str:
     """What is wrong with an operator of ONNX, to be read behind its name: its form, its types; "" where nothing is."""
@@ -45,8 +47,12 @@ def _conflict(declared: Type | None, found: Type | None) -> bool:
     )
 
 
-def contradiction(node: Node) -> str:
-    """Why an operator can't run on inputs of these types, in the words of its own inference function; "" if it may."""
+def contradiction(node: Node, of_any_type: bool = False) -> str:
+    """Why an operator can't run on inputs of these types, in the words of its own inference function; "" if it may.
+
+    Args:
+        of_any_type: element types that ONNX's operator doesn't take are none, as the hub has some for which it stands.
+    """
     if node.op in _OWN and (found := _OWN[node.op](node)):
         return found
     if node.regions:  # its captures are inputs here, which ONNX's own function doesn't know
@@ -54,7 +60,8 @@ def contradiction(node: Node) -> str:
     try:
         infer_strictly(node, [None if value is None else small_data(value) for value in node.inputs])
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError) as error:
-        return " ".join(str(error).split())
+        reason = " ".join(str(error).split())
+        return "" if of_any_type and _UNTAKEN in reason else reason
     except (RuntimeError, ValueError):
         return ""
     return ""

@@ -244,7 +244,7 @@ class Numbering:
         twin.outputs = [
             Value(value.name and f"y{index}", None, twin, index) for index, value in enumerate(node.outputs)
         ]
-        if problem(twin) or contradiction(twin):  # what stands for it may not need the operand that is none
+        if problem(twin) or contradiction(twin, of_any_type=True):  # what stands for it may not read what is at fault
             raise Contradiction
         for value, found in zip(twin.outputs, self.m.infer_node(twin), strict=False):
             value.type = found
