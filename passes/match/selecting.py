@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from .choice import IF
+from .elementwise import scalar_data
 from .layout import SELECT, SLICE, array_of, concat, expand, from_grid, grid_of, reshape, select, sliced, transpose
 from .maker import Application, Maker, rule, rules_of
-from .polynomials import Size
+from .polynomials import Size, as_atom, variable
 from .terms import INTEGERS, Term
 
 
@@ -35,6 +37,37 @@ def _index_of(m: Maker, one: Application) -> Size:
     found = m.table.elements(one.operand(1))
     assert found is not None and len(found) == 1
     return found[0]
+
+
+@rule(
+    "an index Clip(Where(i < 0, i + n, i), 0, n - 1) of n elements is Clip(i, -n, n - 1), in any element type", SELECT
+)
+def select_bounded(m: Maker, one: Application) -> Term | None:
+    """No i + n overflows where i < 0. Below -n both are the first element."""
+    x, axis = one.operand(0), one.attribute("axis")
+    index = as_atom(_index_of(m, one))
+    wide = index.dtype if index is not None and index.op == "Cast" else None
+    source = index.operands[0] if index is not None and wide is not None else index
+    if source is None or source.dtype is None or x.shape is None or (wide is not None and not wide.holds(source.dtype)):
+        return None
+    found = _from_either_end(m, source, x.shape[axis]) or source
+    return None if found is index else m.make(SELECT, x, m.table.scalar(variable(found)), axis=axis)
+
+
+def _from_either_end(m: Maker, index: Term, size: Size) -> Term | None:
+    """Clip(i, -n, n - 1), for an index that is counted from the end by hand."""
+    if index.op != "Clip" or not isinstance(size, int) or index.dtype is None or not index.dtype.is_signed:
+        return None
+    counted, *bounds = index.operands
+    if counted is None or [x and scalar_data(m, x) for x in bounds] != [0, size - 1]:
+        return None
+    i = counted.operands[-1] if counted.op in ("Where", IF) else None
+    if i is None:
+        return None
+    zero, whole = (m.array(number, index.dtype) for number in (0, size))
+    if m.make("Where", m.make("Less", i, zero), m.make("Add", i, whole), i) is not counted:
+        return None
+    return m.make("Clip", i, *(m.array(bound, index.dtype) for bound in (-size, size - 1)))
 
 
 @rule("an element of a constant is one", SELECT)

@@ -51,7 +51,13 @@ SPREAD = ("a = Constant <value_ints = [{}]> ()  b = Constant <value_ints = [{}]>
           "  y = Reshape (e, c)")  # fmt: skip
 COPIES = (TILE[0], "{}")
 
+INDEX = ("(float[4,3] x, int32 i) => (float[p] y)", "z = Constant <value = int32 {{0}}> ()"
+         "  n = Constant <value = int32 {{{}}}> ()  l = Constant <value = int32 {{{}}}> ()"
+         "  h = Constant <value = int32 {{{}}}> ()  b = Less (i, z)  a = Add (i, n)  w = Where (b, a, i)"
+         "  c = Clip ({}, l, h)  k = Cast <to = {}> (c)  y = Gather (x, k)")  # fmt: skip
+
 EQUAL = {
+    "an index counted from the end": (INDEX, ("4", "0", "3", "w", "7"), ("4", "-4", "3", "i", "6")),
     "copies behind each other": (COPIES, (TILE[1].format("2, 4"),),
                                  (SPREAD.format("1, 2, 1, 3", "2, 2, 4, 3", "4, 12"),)),
     "copies along one axis": (COPIES, (TILE[1].format("1, 3"),), (SPREAD.format("2, 1, 3", "2, 3, 3", "2, 9"),)),
@@ -75,6 +81,9 @@ EQUAL = {
 """The inputs and outputs, and what A and B compute."""
 
 DIFFERENT = {
+    "an index counted from another end": (INDEX, ("3", "0", "3", "w", "7"), ("4", "-4", "3", "i", "6")),
+    "an index that ends before the last": (INDEX, ("4", "0", "2", "w", "7"), ("4", "-4", "3", "i", "6")),
+    "an index that is never counted from the end": (INDEX, ("4", "0", "3", "i", "7"), ("4", "-4", "3", "i", "6")),
     "copies of each element": (COPIES, (TILE[1].format("1, 2"),), (SPREAD.format("2, 3, 1", "2, 3, 2", "2, 6"),)),
     "bounds that cross": (BETWEEN, ("6.0", "-1.0", "Max", "l", "Min", "h"), ("6.0", "-1.0", "Min", "h", "Max", "l")),
     "other bounds": (BETWEEN, ("-1.0", "6.0", "Max", "l", "Min", "h"), ("-2.0", "6.0", "Min", "h", "Max", "l")),
