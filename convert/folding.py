@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,16 @@ def computed(op: Builder, node: Node, most: int | None = None) -> list[Value] | 
 
 
 def computed_arrays(node: Node, most: int | None = None) -> list[Any] | None:
-    """The outputs of a hub operator whose inputs are constants, None for one that nobody wants; None if it fails."""
+    """The outputs of a hub operator whose inputs are constants, None for one that nobody wants.
+
+    None if it fails, or one has more than `most` elements. Where types tell that, nothing is computed: three numbers
+    may be the sizes of terabytes.
+    """
     inputs = [value for value in node.inputs if value is not None]
     if any(value.data is None for value in inputs):
+        return None
+    shapes = [value.tensor.static_shape for value in node.outputs]
+    if most is not None and any(shape is not None and math.prod(shape) > most for shape in shapes):
         return None
     if any(value.tensor.dtype in (None, DType.STRING) for value in node.outputs if value.name):
         return None
