@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -309,6 +310,9 @@ class Maker:
         node = self.node(application.op, application.operands, _with_enums(application.attributes))
         for value, found in zip(node.outputs, infer_node(node), strict=False):
             value.type = found
+        shape = node.output.tensor.static_shape
+        if shape is not None and math.prod(shape) > _LARGEST:
+            return None
         arrays = self.evaluate(node)
         if not arrays or arrays[0] is None:
             return None
@@ -319,7 +323,7 @@ class Maker:
         return self.table.constant(TensorData.of(array, dtype))
 
 
-_LARGEST = 1 << 24  # elements of a constant that is computed with
+_LARGEST = 1 << 24  # elements of a constant that is computed, or computed with
 IEEE = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
 """Floats whose arithmetic IEEE 754 decides to the bit."""
 _ROUNDED_ONCE = frozenset(["Add", "Sub", "Mul", "Div", "Sqrt"])

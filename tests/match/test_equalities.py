@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import onnx.parser
 import pytest
 from backedge.convert.check import check
 from backedge.convert.files import load, to_hub
+from backedge.convert.onnx.read import read_model
 from backedge.convert.proof import matched
 from backedge.passes.graph import Graph
 from backedge.passes.match.certificate import certificate
@@ -162,3 +164,18 @@ def test_different(name: str, tmp_path: Path) -> None:
 def test_order_of_sums(name: str, tmp_path: Path) -> None:
     found = matched(*both(tmp_path, name, ROUNDING))
     assert not found.proved or found.lemmas
+
+
+def test_a_constant_that_would_be_large_is_not_computed() -> None:
+    """A gigabyte, of which a scalar and two sizes tell all."""
+    text = """(float[2] x) => (float[2] y) { a = Constant <value_float = 1.0> ()
+      s = Constant <value_ints = [16384, 16384]> ()  c = Expand (a, s)  m = ReduceMax <keepdims = 0> (c)
+      y = Add (x, m) }"""
+    a, b = (to_hub(read_model(onnx.parser.parse_model(HEAD + text))) for _ in range(2))
+    tracemalloc.start()
+    try:
+        assert matched(a, b).proved
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 26
