@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -61,8 +62,9 @@ def _writing(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def write(graph: Graph, path: Path) -> None:
         onnx.save(parse_model(text), path)
 
-    def spoilt(path: Path, name: str | None = None) -> Format:
-        return replace(format_of(path, name), write=write) if path.name == "o.onnx" else format_of(path, name)
+    def spoilt(path: Path, *options: Any) -> Format:
+        found = format_of(path, *options)
+        return replace(found, write=write) if path.name == "o.onnx" else found
 
     monkeypatch.setattr(conversion, "format_of", spoilt)
 

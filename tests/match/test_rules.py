@@ -64,6 +64,10 @@ DIRECTED = {
         m3 = ReduceMax <keepdims = 0> (z)  o3 = Where (r3, l16, m3)
         s = Size (w)  zero = Constant <value_int = 0> ()  none = Equal (s, zero)  m4 = ReduceMax <keepdims = 1> (w)
         o4 = Where (none, l, m4)  o5 = Where (b, x, l) }""",
+    "index from either end": """(float[4,3] x, int32 i) => (float[3] o1) {
+        z = Constant <value = int32 {0}> ()  n = Constant <value = int32 {4}> ()  h = Constant <value = int32 {3}> ()
+        b = Less (i, z)  a = Add (i, n)  w = Where (b, a, i)  c = Clip (w, z, h)  k = Cast <to = 7> (c)
+        o1 = Gather (x, k) }""",
     "counts": """(bool[m,n] c, float[n] x) => (int64 o1, float[n] o2) {
         i = Cast <to = 7> (c)  s = ReduceSum <keepdims = 0> (i)  z = Constant <value_int = 0> ()  o1 = Min (s, z)
         f = Constant <value_ints = [0]> ()  e = Shape (x)  l = Add (e, o1)  o2 = Slice (x, f, l) }""",
