@@ -53,6 +53,13 @@ def _operand(m: Maker, one: Application) -> tuple[Term, list[int]] | None:
     return (x, axes) if one.op in ("ReduceMax", "ReduceMin") or x.dtype.is_integer else None
 
 
+def _moved(m: Maker, one: Application, op: str) -> tuple[Term, list[int], Term] | None:
+    """The same where a Transpose or Reshape gives what is reduced, and what that is of, whose shape is known."""
+    found = _operand(m, one)
+    inner = found[0].operands[0] if found is not None and found[0].op == op else None
+    return None if found is None or inner is None or inner.shape is None else (*found, inner)
+
+
 def _over(m: Maker, op: str, x: Term, axes: Sequence[int]) -> Term:
     return m.make(op, x, m.table.listed(sorted(axes)), keepdims=0, noop_with_empty_axes=0) if axes else x
 
@@ -71,11 +78,10 @@ def reduce_ones(m: Maker, one: Application) -> Term | None:
 
 @rule("Reduce(Transpose(x)) = Transpose(Reduce(x)) along the same axes, where no order of elements counts", *_ORDERLESS)
 def reduce_transposed(m: Maker, one: Application) -> Term | None:
-    found = _operand(m, one)
-    inner = found[0].operands[0] if found is not None and found[0].op == "Transpose" else None
-    if found is None or inner is None or inner.shape is None:
+    found = _moved(m, one, "Transpose")
+    if found is None:
         return None
-    x, axes = found
+    x, axes, inner = found
     perm = x.attribute("perm")
     kept = [perm[axis] for axis in range(len(perm)) if axis not in axes]
     reduced = _over(m, one.op, inner, [perm[axis] for axis in axes])
@@ -84,12 +90,11 @@ def reduce_transposed(m: Maker, one: Application) -> Term | None:
 
 @rule("Reduce(Reshape(x)) = Reshape(Reduce(x)) along axes that are together others, where no order counts", *_ORDERLESS)
 def reduce_reshaped(m: Maker, one: Application) -> Term | None:
-    found = _operand(m, one)
-    inner = found[0].operands[0] if found is not None and found[0].op == "Reshape" else None
-    if found is None or inner is None or inner.shape is None:
+    found = _moved(m, one, "Reshape")
+    if found is None:
         return None
-    x, axes = found
-    assert x.shape is not None
+    x, axes, inner = found
+    assert x.shape is not None and inner.shape is not None
     before: list[int] = []
     rest = {*axes}
     for old, new in _groups(inner.shape, x.shape):

@@ -12,16 +12,18 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .peer_jax2onnx import Peer
 
 
 def _stored(array: np.ndarray) -> np.ndarray:
@@ -66,45 +68,20 @@ def serve() -> None:
         answers.flush()
 
 
-class Iree:
-    """IREE's process, seen from here; it is made anew when a module kills it."""
-
-    def __init__(self, python: str) -> None:
-        self._python = python
-        self._process: subprocess.Popen[str] | None = None
-
-    def run(self, module: Path, inputs: list[np.ndarray]) -> list[np.ndarray]:
-        """Raises RuntimeError with what IREE says."""
-        if self._process is None:
-            command = [self._python, __file__, "--serve"]
-            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-            self._process = subprocess.Popen(command, text=True, **pipes)
-        assert self._process.stdin is not None and self._process.stdout is not None
-        given, made = module.with_suffix(".in.npz"), module.with_suffix(".out.npz")
-        np.savez(given, *map(_stored, inputs))
-        asked = [str(module), str(given), [str(one.dtype) for one in inputs], str(made)]
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            self.stop()
-            raise RuntimeError("the process died")
-        if error := json.loads(line):
-            raise RuntimeError(error)
-        with np.load(made) as stored:
-            return [stored[f"arr_{index}"] for index in range(len(stored.files))]
-
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+def run(iree: Peer, module: Path, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    """What IREE makes of a module. Raises RuntimeError with what it says."""
+    given, made = module.with_suffix(".in.npz"), module.with_suffix(".out.npz")
+    np.savez(given, *map(_stored, inputs))
+    if error := iree.ask([str(module), str(given), [str(one.dtype) for one in inputs], str(made)]):
+        raise RuntimeError(error)
+    with np.load(made) as stored:
+        return [stored[f"arr_{index}"] for index in range(len(stored.files))]
 
 
 _REASON = re.compile(r"error: (?:loc\(.*?\): )?(.{0,160})")
 
 
-def judge(case: Any, iree: Iree, folder: Path) -> tuple[str, str]:
+def judge(case: Any, iree: Peer, folder: Path) -> tuple[str, str]:
     """ "right", "wrong", "not compiled", "refused", and why."""
     from backedge.convert.hlo.lowering import lower_graph
     from backedge.convert.hlo.mlir.writer import to_module
@@ -127,7 +104,7 @@ def judge(case: Any, iree: Iree, folder: Path) -> tuple[str, str]:
         if not all(isinstance(value, np.ndarray) for value in given):
             return "refused", "an input is no array"
         try:
-            found = iree.run(path, given)
+            found = run(iree, path, given)
         except RuntimeError as error:
             told = _REASON.search(str(error))
             return "not compiled", told[1] if told else str(error)[:160]
@@ -147,13 +124,14 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1)
     options = parser.parse_args()
     from hlo.lowering_sweep import CASES
+    from hlo.peer_jax2onnx import Peer
 
     def chosen() -> Iterator[Any]:
         parts = options.parts or [""]
         named = (case for case in CASES[options.cases]() if any(part in case.name for part in parts))
         yield from islice(named, 0, None, options.every)
 
-    iree, counts, reasons = Iree(options.python), Counter[str](), Counter[str]()
+    iree, counts, reasons = Peer(options.python, __file__, "--serve"), Counter[str](), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         for case in chosen():
             verdict, why = judge(case, iree, Path(folder))

@@ -76,39 +76,48 @@ def convert_here() -> None:
         answers.flush()
 
 
-class Converter:
-    """The converting process, seen from here."""
+class Peer:
+    """A script run with `option` by another environment's Python, seen from here: a line of JSON in, one out."""
 
-    def __init__(self, python: str) -> None:
-        self._python = python
+    def __init__(self, python: str, script: str, option: str) -> None:
+        self._command = [python, script, option]
         self._process: subprocess.Popen[str] | None = None
 
-    def convert(self, name: str, folder: Path, symbols: Mapping[tuple[int, int], str] = MappingProxyType({})) -> str:
-        """Why the program couldn't be converted; "" if it was. `symbols`: (argument, axis) -> the name of its size."""
+    def ask(self, request: Any) -> Any:
+        """The answer. Raises RuntimeError where there is none; the next request starts another process."""
         if self._process is None:
             self._process = subprocess.Popen(
-                [self._python, __file__, "--convert"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
+                self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
             )
         assert self._process.stdin is not None and self._process.stdout is not None
-        rows = [[*place, symbol] for place, symbol in symbols.items()]
-        self._process.stdin.write(json.dumps([name, str(folder), *rows]) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         ready, _, _ = select.select([self._process.stdout], [], [], SECONDS)
         line = self._process.stdout.readline() if ready else ""
         if line:
             return json.loads(line)
         self.stop()
-        return "the process died" if ready else f"no answer within {SECONDS:g} s"
+        raise RuntimeError("the process died" if ready else f"no answer within {SECONDS:g} s")
 
     def stop(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+class Converter(Peer):
+    """The converting process."""
+
+    def __init__(self, python: str) -> None:
+        super().__init__(python, __file__, "--convert")
+
+    def convert(self, name: str, folder: Path, symbols: Mapping[tuple[int, int], str] = MappingProxyType({})) -> str:
+        """Why the program couldn't be converted; "" if it was. `symbols`: (argument, axis) -> the name of its size."""
+        try:
+            return self.ask([name, str(folder), *([*place, symbol] for place, symbol in symbols.items())])
+        except RuntimeError as error:
+            return str(error)
 
 
 def judge(name: str, converter: Converter, folder: Path) -> tuple[str, str]:
