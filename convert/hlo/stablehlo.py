@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from .read import from_text
 Kind = Literal["mlir", "mlirbc"]
 
 _TOLD_BY = 1 << 20  # so many bytes at the beginning tell of which kind a file is
+_READ_AT_ONCE = 1 << 30  # bytes of a file
 TIMEOUT = 120.0
 """Seconds that jaxlib may take for one file."""
 
@@ -142,12 +144,44 @@ def _kind_of_file(path: Path) -> FileKind:
 
 
 def _described(path: Path, timeout: float) -> Graph:
-    """The graph of a file with StableHLO. What jaxlib says of it stays in a file, which the constants are read from."""
+    """The graph of a file with StableHLO.
+
+    Most of a large file is constants. They are read from where they stand in it rather than written by one process for
+    the other, but for those of files so large that the memory may not hold them: these stay in a file that nobody else
+    writes to. Either way the graph doesn't change when somebody writes to the model's file.
+    """
+    before = path.stat()
+    at_once = before.st_size <= _READ_AT_ONCE
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "description"
-        _ask("graph", b"", timeout, path.absolute(), target)
+        _ask("outline" if at_once else "graph", b"", timeout, path.absolute(), target)
         with target.open("rb") as file:
-            return from_description(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+            description = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            if not at_once:
+                content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                return from_description(description, content[file.tell() :])
+            with path.open("rb") as source:
+                constants = _constants(file, target.stat().st_size - file.tell(), source, description["copies"])
+                if _state(os.fstat(source.fileno())) != _state(before):
+                    raise InvalidModel("the file has changed while it was read")
+    return from_description(description, constants)
+
+
+def _constants(others: BinaryIO, length: int, source: BinaryIO, copies: Sequence[tuple[int, int, int]]) -> memoryview:
+    """The constants' bytes: those that have a place in `source`, and between them the `length` others."""
+    found = np.empty(length + sum(size for _, size, _ in copies), np.uint8).data
+    filled = 0
+    for place, size, in_source in copies:
+        others.readinto(found[filled:place])
+        source.seek(in_source)
+        source.readinto(found[place : place + size])
+        filled = place + size
+    others.readinto(found[filled:])
+    return found
+
+
+def _state(file: os.stat_result) -> tuple[int, ...]:
+    return file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns
 
 
 def to_hlo(data: bytes, timeout: float = TIMEOUT) -> str:

@@ -5,14 +5,15 @@ bytecode, portable artifacts of older versions) they have verified: types fit, v
 
 A description is JSON and, behind it, the bytes of the constants:
 
-    {"name": str, "attributes": {name: attribute}, "functions": {name: function}}
+    {"name": str, "attributes": {name: attribute}, "functions": {name: function}, "copies": [...]}
     function: {"block": block, "arguments": [{name: attribute}], "results": [{name: attribute}], "settled": [...]}
     block: {"arguments": [value...], "names": [str...], "operations": [operation...]}
     operation: [name, [operand...], {name: attribute}, [type...], [block...], location]
 
 Values are numbered in the order in which they are defined, over the whole module. A type is [element type, [size...]],
 a size that isn't known None, a bounded one ["<=", size]; a token's is None. A constant's "value" is [place, length] of
-its bytes, or [place, length, "splat"] of one element that fills it. What is "settled" of the function that a module
+its bytes, or [place, length, "splat"] of one element that fills it. Of those bytes, "copies" lists what isn't written
+again because the file has it: [[place, length, place in the file]...]. What is "settled" of the function that a module
 starts with are inputs with values and names (see `mlir_inputs.py`), which its block doesn't list: [name, number, type,
 [place, length]].
 """
@@ -31,6 +32,7 @@ import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
 from .hlo_names import INPUTS, OUTPUTS, interface_names
+from .mlir_constants import ConstantsInFile
 from .mlir_inputs import as_arguments, settle, settled_inputs
 
 _TENSOR = re.compile(
@@ -82,11 +84,12 @@ KEPT = frozenset(
 """Operations of CHLO that backedge has a form for; what the others are in StableHLO, the bindings know."""
 
 
-def describe(data: bytes) -> list[Any]:
+def describe(data: bytes, file: bytes = b"") -> list[Any]:
     """The description of a module, in parts: the length of its JSON in 8 bytes, the JSON, the constants' bytes.
 
     Args:
         data: MLIR text, or bytecode.
+        file: content of a file, constants of which aren't repeated.
 
     Raises:
         InvalidModel: the bindings can't read it, or don't accept it.
@@ -95,7 +98,7 @@ def describe(data: bytes) -> list[Any]:
     ir, stablehlo, module = _parsed_module(data)
     with module.context:
         _expand_chlo(ir, module)
-        writer = _Writer(ir, stablehlo)
+        writer = _Writer(ir, stablehlo, file)
         settled = settled_inputs(ir, module)
         places = [writer.constant(operation, dense=True) for _, operation in settled]
         as_arguments(ir, module, [operation for _, operation in settled])
@@ -308,7 +311,7 @@ def _expand_chlo(ir: Any, module: Any) -> None:
 class _Writer:
     """What describes one module."""
 
-    def __init__(self, ir: Any, stablehlo: Any) -> None:
+    def __init__(self, ir: Any, stablehlo: Any, file: bytes = b"") -> None:
         self._ir = ir
         self._numbers = [(getattr(stablehlo, name), names.split()) for name, names in _DIMENSION_NUMBERS.items()]
         self._values: dict[Any, int] = {}
@@ -316,6 +319,8 @@ class _Writer:
         self._constants: list[Any] = []  # arrays, written one after the other
         self.with_constants = True
         self._length = 0
+        self._file = ConstantsInFile(file)
+        self._copies: list[list[int]] = []
         self._readers: list[tuple[Any, Callable[[Any], Any]]] = [
             (ir.BoolAttr, lambda one: bool(one.value)),
             (ir.IntegerAttr, lambda one: int(one.value)),
@@ -345,7 +350,7 @@ class _Writer:
             "attributes": attributes,
             "functions": functions,
         }
-        return description, self._constants
+        return description | {"copies": self._copies}, self._constants
 
     def _function(self, function: Any) -> dict[str, Any]:
         found: dict[str, Any] = {"block": None, "arguments": [], "results": [], "settled": []}
@@ -428,9 +433,16 @@ class _Writer:
         except (TypeError, ValueError):  # the bindings have no arrays of these elements
             array = _parsed(operation.get_asm(print_generic_op_form=True), element)
         data = np.ascontiguousarray(array).reshape(-1)
+        elements = (
+            data.view(np.uint8) if data.size and data.dtype.kind != "V" else np.frombuffer(data.tobytes(), np.uint8)
+        )
         place = [self._length, data.nbytes]
-        self._constants.append(data.view(np.uint8) if data.size and data.dtype.kind != "V" else data.tobytes())
         self._length += data.nbytes
+        in_file = self._file.place(elements)
+        if in_file is None:
+            self._constants.append(elements)
+        else:
+            self._copies.append([*place, in_file])
         return [*place, "splat"] if data.size == 1 and count != 1 else place
 
 

@@ -1,7 +1,8 @@
 """The process in which jaxlib reads and writes StableHLO: `python -m backedge.runtime.oracles.xla_bridge TO ...`.
 
 - `hlo`: HLO text of a file of any kind that `xla_files.py` knows, which is standard input.
-- `graph SOURCE TARGET`: what `mlir_module.py` makes of a file with StableHLO.
+- `graph SOURCE TARGET`: what `mlir_module.py` makes of a file with StableHLO, all constants with it.
+- `outline SOURCE TARGET`: the same, without the constants that stand in the file as they are.
 - `settled SOURCE TARGET VALUES`: the module with values for some inputs (`mlir_inputs.py`); the third file has, as
   JSON in a line, names, numbers of bytes and whether the name is kept, and then the bytes.
 - `mlir SOURCE TARGET`, `mlirbc SOURCE TARGET`: StableHLO as text or as a portable artifact, of what `writer.py` writes.
@@ -71,9 +72,13 @@ def _made(to: str, source: Path | None = None, target: Path | None = None, value
         with source.open("rb") as file:
             write_module(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), target, to)
         return b""
-    module = stablehlo_of(source.read_bytes())
+    file = source.read_bytes()
+    module = stablehlo_of(file)
     assert module is not None
-    parts = describe(module) if values is None else [with_settled(module, *_values_in(values))]
+    if values is None:
+        parts = describe(module, file if to == "outline" else b"")
+    else:
+        parts = [with_settled(module, *_values_in(values))]
     with target.open("wb") as file:
         for part in parts:
             file.write(part)

@@ -8,7 +8,6 @@ the size that it has as a function of the inputs' (`passes/sizes.py`), and an in
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,16 +41,18 @@ _ASSERTED = "shape_assertion"
 _GLOBAL = "jax.global_constant"
 
 
-def from_description(data: bytes | memoryview) -> Graph:
+def from_description(description: dict[str, Any], constants: memoryview) -> Graph:
     """The graph of a module's description.
+
+    Args:
+        constants: the bytes that it has places of.
 
     Raises:
         InvalidModel: the module has no function to start with, or calls itself.
         Unsupported: an operation that isn't known, or a size that doesn't follow from the inputs' sizes.
     """
-    length = int.from_bytes(data[:8], "little")
     with bulk():
-        return Reader(json.loads(bytes(data[8 : 8 + length])), memoryview(data)[8 + length :]).read()
+        return Reader(description, constants).read()
 
 
 @dataclass(slots=True)
