@@ -15,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -167,7 +168,9 @@ def _described(path: Path, timeout: float) -> Graph:
     return from_description(description, constants)
 
 
-def _constants(others: BinaryIO, length: int, source: BinaryIO, copies: Sequence[tuple[int, int, int]]) -> memoryview:
+def _constants(
+    others: BufferedReader, length: int, source: BufferedReader, copies: Sequence[tuple[int, int, int]]
+) -> memoryview:
     """The constants' bytes: those that have a place in `source`, and between them the `length` others."""
     found = np.empty(length + sum(size for _, size, _ in copies), np.uint8).data
     filled = 0
