@@ -16,9 +16,10 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from ...passes.errors import Endless, Unsupported
+from .answer import Answer
 from .outcome import one_line
 from .transport import read_values, write_values
 
@@ -60,8 +61,8 @@ def serve(module: str) -> None:
     limit_resources()
     die_with_parent()
 
-    def answer(**fields: Any) -> None:
-        answers.write(json.dumps(fields) + "\n")
+    def answer(answer: Answer) -> None:
+        answers.write(answer.line())
         answers.flush()
 
     request = json.loads(sys.stdin.readline())
@@ -69,22 +70,29 @@ def serve(module: str) -> None:
     try:
         session = importlib.import_module(full_name(module)).open_session(Path(request["path"]), request["options"])
     except Exception as error:
-        answer(error=_describe(error))
+        answer(Answer(_describe(error)))
         return
-    answer(error="", coarse=session.coarse, note=getattr(session, "note", ""))
+    answer(Answer(coarse=session.coarse, note=getattr(session, "note", "")))
     for line in sys.stdin:
-        k = line.strip()
+        k = int(line)
         try:
             feeds = read_values(directory / f"in.{k}")
             start = time.perf_counter()
             outputs, fault = session.run(feeds)
             seconds = time.perf_counter() - start
-            write_values(directory / f"out.{k}", outputs)
         except Exception as error:
             stage = "load" if isinstance(error, Unsupported) else "timeout" if isinstance(error, Endless) else "run"
-            answer(error=_describe(error), stage=stage)
+            answer(Answer(_describe(error), k, stage))
+            continue
+        try:
+            write_values(directory / f"out.{k}", outputs)
+        except OSError as error:  # a full disk, say: the model isn't to blame
+            told = f"its outputs can't be written: {error.strerror}"
+            answer(Answer(told, k, "crash", fault=told))
+        except Exception as error:
+            answer(Answer(_describe(error), k, "run"))
         else:
-            answer(error="", seconds=seconds, fault=fault)
+            answer(Answer("", k, seconds=seconds, fault=fault))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,12 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from ...passes.errors import BackedgeError
+from .answer import LONGEST, Answer
 from .forks import start
-from .outcome import Batch, Outcome, one_line
+from .outcome import Batch, Outcome, Stage, one_line
 from .transport import read_values, write_values
 
 MAX_CRASHES = 16
@@ -27,6 +29,10 @@ MAX_TIMEOUTS = 3
 
 LOADING = 30.0
 """Seconds that loading may take at least: a runtime's import alone takes several on a busy machine."""
+
+_PATIENCE = 10.0  # seconds that a process may still take to end when it has closed its output
+
+_NO_ANSWER = "the process wrote something else than its answer"
 
 
 class Timeout(Exception):
@@ -50,8 +56,9 @@ class Child:
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._answers.put(line)
+        with contextlib.suppress(OSError, ValueError):  # it is closed meanwhile, or no text comes
+            while line := self._process.stdout.readline(LONGEST):
+                self._answers.put(line)
         self._answers.put("")
 
     def _send(self, request: object) -> None:
@@ -60,8 +67,8 @@ class Child:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
 
-    def receive(self, timeout: float) -> dict[str, Any]:
-        """The next answer.
+    def receive(self, timeout: float, k: int = -1) -> Answer:
+        """The answer to input `k`, -1 for loading.
 
         Raises:
             Timeout, Died
@@ -71,17 +78,29 @@ class Child:
         except queue.Empty:
             self.close()
             raise Timeout from None
-        if line:
-            return json.loads(line)
-        status = self._process.wait()
+        answer = Answer.of(line)
+        if answer is not None and answer.input == k:
+            return answer
+        how = _NO_ANSWER if line else _how(self._status())
         said = self._last_words()
         self.close()
-        raise Died(f"{_how(status)}{': ' if said else ''}{said}") from None
+        raise Died(f"{how}{': ' if said else ''}{said}")
 
-    def ask(self, k: int, timeout: float) -> dict[str, Any]:
-        """Let the child run input `k`."""
+    def ask(self, k: int, timeout: float) -> Answer:
+        """Let the child run input `k`.
+
+        Raises:
+            Timeout, Died
+        """
         self._send(k)
-        return self.receive(timeout)
+        return self.receive(timeout, k)
+
+    def _status(self) -> int | None:
+        """The exit status of a process that has closed its output; None where it goes on."""
+        limit = time.monotonic() + _PATIENCE
+        while (status := self._process.poll()) is None and time.monotonic() < limit:
+            time.sleep(0.01)
+        return status
 
     def _last_words(self) -> str:
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 2000))
@@ -99,7 +118,9 @@ class Child:
                     stream.close()
 
 
-def _how(status: int) -> str:
+def _how(status: int | None) -> str:
+    if status is None:
+        return "the process has closed its output"
     if status >= 0:
         return f"the process ended with status {status}"
     try:
@@ -166,16 +187,19 @@ class _Runner:
             write_values(into, batch)
         except TypeError as error:
             return Outcome(error=str(error), stage="run")
+        except OSError as error:
+            raise BackedgeError(f"the inputs of a run can't be written to {into.parent}: {error.strerror}") from None
         try:
             if self._child is None and not self._start():
                 assert self._refused is not None
                 return self._refused
             answer = self._ask(k)
-            if answer["error"]:
+            if answer.error:
                 self._has_failed = True
-                return Outcome(error=answer["error"], stage=answer["stage"], note=self._note)
-            outputs, seconds = read_values(out), answer["seconds"]
-            return Outcome(outputs, "", seconds, answer["fault"], coarse=self._coarse, note=self._note)
+                stage = cast(Stage, answer.stage)
+                return Outcome(error=answer.error, stage=stage, fault=answer.fault, note=self._note)
+            outputs = self._outputs(out)
+            return Outcome(outputs, "", answer.seconds, answer.fault, coarse=self._coarse, note=self._note)
         except Timeout:
             self._child = None
             self._timeouts += 1
@@ -192,7 +216,18 @@ class _Runner:
             for file in (into, out):
                 file.unlink(missing_ok=True)
 
-    def _ask(self, k: int) -> dict[str, Any]:
+    def _outputs(self, file: Path) -> dict[str, Any]:
+        """
+        Raises:
+            Died: the child hasn't written them, whatever it answered; it isn't asked again.
+        """
+        try:
+            return read_values(file)
+        except (OSError, ValueError) as error:
+            self.close()
+            raise Died(f"its outputs can't be read: {error}") from None
+
+    def _ask(self, k: int) -> Answer:
         """The child's answer. One that dies after it had failed on other inputs is started anew and asked once more:
         OpenVINO dies of the next inputs, whatever they are, after some of its errors."""
         assert self._child is not None
@@ -214,11 +249,11 @@ class _Runner:
         except Died as death:
             self._refused = Outcome(error=f"while loading, {death}", stage="load", fault=str(death))
         else:
-            if not answer["error"]:
-                self._child, self._coarse, self._note = child, answer["coarse"], answer["note"]
+            if not answer.error:
+                self._child, self._coarse, self._note = child, answer.coarse, answer.note
                 self._has_failed = False
                 return True
-            self._refused = Outcome(error=answer["error"], stage="load")
+            self._refused = Outcome(error=answer.error, stage="load")
             child.close()
         return False
 

@@ -72,6 +72,7 @@ def start(module: str, request: dict[str, Any], log: IO[bytes], directory: Path)
         env=env,
         start_new_session=True,
         text=True,
+        errors="replace",
     )
 
 
@@ -152,6 +153,7 @@ class _Forked:
     """
 
     def __init__(self, server: socket.socket, asked: dict[str, Any], log: IO[bytes]) -> None:
+        self._server = server
         into, stdin = os.pipe()
         stdout, out = os.pipe()
         try:
@@ -164,7 +166,7 @@ class _Forked:
             os.close(into)
             os.close(out)
         self.stdin: IO[str] | None = os.fdopen(stdin, "w")
-        self.stdout: IO[str] | None = os.fdopen(stdout)
+        self.stdout: IO[str] | None = os.fdopen(stdout, errors="replace")
         self._stream.settimeout(_PATIENCE)
         self._pid: int | None = None
         self._status: int | None = None
@@ -192,6 +194,7 @@ class _Forked:
         try:
             data = read_exactly(self._stream, NUMBER.size)
         except TimeoutError:
+            SERVERS.forget(self._server)
             data = b""
         if len(data) < NUMBER.size:  # the server died, and its sessions with it
             self._status = -signal.SIGKILL

@@ -52,8 +52,11 @@ def read_values(path: Path) -> dict[str, Values]:
         raise ValueError("not a file of values")
     (length,) = _LENGTH.unpack_from(data, len(_MAGIC))
     payload = memoryview(data)[start + length :]
-    tree = json.loads(data[start : start + length])
-    return {name: _decode(node, payload) for name, node in tree.items()}
+    try:
+        tree = json.loads(data[start : start + length])
+        return {name: _decode(node, payload) for name, node in tree.items()}
+    except (AttributeError, KeyError, TypeError, OverflowError, RecursionError):
+        raise ValueError("damaged file of values") from None
 
 
 def _encode(value: Values, chunks: list[np.ndarray[Any, Any]]) -> dict[str, Any]:
