@@ -7,13 +7,13 @@ import json
 import os
 import queue
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ...passes.scratch import scratch
 from .forks import start
 from .outcome import Batch, Outcome, one_line
 from .transport import read_values, write_values
@@ -117,8 +117,8 @@ def drive(
     options: dict[str, Any],
 ) -> Iterator[Outcome]:
     """The outcome of each batch, in order; see `run_file`."""
-    with tempfile.TemporaryDirectory(prefix="backedge-") as name:
-        runner = _Runner(module, path, Path(name), timeout, total, options)
+    with scratch() as folder:
+        runner = _Runner(module, path, folder, timeout, total, options)
         try:
             for k, batch in enumerate(batches):
                 yield runner.run(k, batch)
