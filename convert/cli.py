@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +17,7 @@ from ..passes.errors import InvalidModel
 from .commands import compare, convert, inspect
 from .ending import ending
 from .request import Request
+from .stopping import Stopped, stoppable
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,14 +46,23 @@ for command in (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit with its code."""
+    with stoppable():
+        code = _code(arguments)
+    if arguments is None:  # this is the process's work, and it is done: nothing is left to be interrupted
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.exit(code)
+
+
+def _code(arguments: Sequence[str] | None) -> int:
+    """Run the command, and say why it ended early if it did."""
     request = Request()
     try:
-        code = _run(arguments, request)
+        return _run(arguments, request)
     except BrokenPipeError:  # the reader of our output has seen enough
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    except (Exception, KeyboardInterrupt) as error:
+        return 0
+    except (Exception, KeyboardInterrupt, Stopped) as error:
         from rich.markup import escape
 
         from .terminal import err, fail, write_json
@@ -65,8 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if request.json_file is not None:
             with contextlib.suppress(InvalidModel):
                 write_json(end.to_json(), request.json_file)
-        code = end.code
-    sys.exit(code)
+        return end.code
 
 
 def _run(arguments: Sequence[str] | None, request: Request) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +13,9 @@ from ..passes.errors import InvalidModel
 from ..passes.garbage import release
 from ..passes.graph import NOTES, Graph
 from ..passes.operator_list import OperatorList, operator_list
+from ..passes.outputs import drafted, place_of
 from ..passes.progress import stage
+from ..passes.scratch import scratch
 from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
 from ..passes.types import Dim
@@ -28,7 +28,6 @@ from .objects import Source, stored
 from .refused import with_every_refusal
 from .requested_passes import ReportingPass, to_dialect_after
 from .specialize import check_static_inputs, check_static_outputs, set_shapes, with_batch, with_values
-from .terminal import writing
 from .user_passes import UserPass, user_pass
 from .verification import start_runtimes
 from .verification import verify as verify_files
@@ -107,8 +106,8 @@ def convert(
         target, shown, to_format = stack.enter_context(_destination(to, to_format))
         wanted = format_of(target, to_format, "--to").in_style(mdf_style)
         _check_target(target, None if force else file.path)
-        if target.is_symlink():  # what it leads to is written; its name may have another suffix
-            target, to_format = target.resolve(), wanted.name
+        if target.is_symlink():  # the name of what it leads to may have another suffix
+            to_format = wanted.name
         notes: list[str] = []
         with judged(file.path, file.format):
             file = stack.enter_context(with_values(file, values or {}))
@@ -158,8 +157,8 @@ def convert(
             [*notes, *made.meta.get(NOTES, ())],
         )
         stage(f"writing {target.name}")
-        with _temporary_folder(target) as drafts:
-            draft = drafts / target.name
+        with drafted(target, lasting=shown == str(target)) as place:
+            draft = place.path
             with judged(file.path, file.format):
                 wanted.write(made, draft)
             if verify:
@@ -183,7 +182,7 @@ def convert(
                     _check(report, wanted, draft, origin, file.path)
                 report.written = report.verdict != "different"
             if report.written:
-                _put(drafts, target)
+                place.put()
         if report.written:
             if isinstance(to, str) and to in FORMATS:
                 report.model = wanted.to_object(target)
@@ -204,18 +203,8 @@ def _destination(
     if isinstance(to, str):
         FORMATS[name].require_library()
     shown = f"<{to}>" if isinstance(to, str) else str(getattr(to, "name", "<file>"))
-    with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder) / f"model{FORMATS[name].suffixes[0]}", shown, name
-
-
-def _put(drafts: Path, target: Path) -> None:
-    """Give what was written the place and the mode of what it replaces, the model itself last."""
-    with writing(target):
-        for draft in sorted(drafts.iterdir(), key=lambda file: file.name == target.name):
-            final = target.parent / draft.name
-            if final.is_file():
-                shutil.copymode(final, draft)
-            os.replace(draft, final)
+    with scratch() as folder:
+        yield folder / f"model{FORMATS[name].suffixes[0]}", shown, name
 
 
 def _named(format: str | None) -> str:
@@ -247,25 +236,9 @@ def _check_target(target: Path, source: Path | None) -> None:
     Raises:
         InvalidModel: nothing can be written there, or it is the source.
     """
-    if not target.parent.is_dir():
-        raise InvalidModel(f"{target}: no such folder")
-    if target.exists() and not target.is_file():
-        raise InvalidModel(f"{target}: it is no regular file, and isn't replaced by one")
+    place_of(target)
     if source is not None and target.exists() and source.exists() and target.samefile(source):
         raise InvalidModel(f"{target} is the source itself; --force (force=True) replaces it")
-
-
-@contextlib.contextmanager
-def _temporary_folder(target: Path) -> Iterator[Path]:
-    """A folder beside the target, from which files can be renamed into its own.
-
-    Raises:
-        InvalidModel: none can be made there.
-    """
-    with writing(target):
-        folder = tempfile.TemporaryDirectory(prefix=".backedge-", dir=target.parent)
-    with folder as name:
-        yield Path(name)
 
 
 def _unreadable(draft: Path, format: str | None) -> str:

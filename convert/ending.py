@@ -13,6 +13,7 @@ one. `hints`: what can be done about it, where something is known.
 from __future__ import annotations
 
 import contextlib
+import errno
 import tempfile
 import traceback
 from dataclasses import dataclass
@@ -22,6 +23,24 @@ import click
 
 from ..passes.errors import BackedgeError, InvalidModel, Unsupported, UnsupportedNodes
 from ..passes.exit_codes import ExitCode
+from .stopping import Stopped
+
+_OF_THE_SYSTEM = frozenset(  # EAGAIN: no further process
+    getattr(errno, name)
+    for name in [
+        "ENOSPC",
+        "EDQUOT",
+        "EFBIG",
+        "EROFS",
+        "EIO",
+        "ENOMEM",
+        "EMFILE",
+        "ENFILE",
+        "EAGAIN",
+    ]  # the last: no further process
+    if hasattr(errno, name)
+)
+"""What the system can refuse to whoever does all right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +70,8 @@ def ending(error: BaseException) -> Ending:
     match error:
         case click.exceptions.Abort() | KeyboardInterrupt():
             return Ending(ExitCode.INTERRUPTED, "interrupted", "interrupted")
+        case Stopped():
+            return Ending(error.exit_code, "interrupted", str(error))
         case click.ClickException():
             return Ending(ExitCode.UNUSABLE, "usage", _one_line(error.format_message()))
         case Unsupported():
@@ -62,6 +83,9 @@ def ending(error: BaseException) -> Ending:
         case BackedgeError():
             kind = "invalid" if isinstance(error, InvalidModel) else "failed"
             return Ending(error.exit_code, kind, _one_line(str(error)))
+        case OSError(errno=number) if number in _OF_THE_SYSTEM:
+            where = f"{error.filename}: " if error.filename else ""
+            return Ending(ExitCode.UNUSABLE, "failed", _one_line(f"{where}{error.strerror}"))
         case MemoryError():
             return Ending(ExitCode.UNUSABLE, "failed", "out of memory")
     saved = _saved(error)

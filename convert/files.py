@@ -11,6 +11,7 @@ from ..passes.errors import BackedgeError, InvalidModel
 from ..passes.garbage import bulk
 from ..passes.graph import RAISER, Graph, Value
 from ..passes.infer import infer
+from ..passes.outputs import drafted
 from ..passes.pipeline import Pipeline
 from ..passes.progress import stage
 from ..passes.structure.canonical import canonicalize
@@ -142,7 +143,6 @@ def save(graph: Graph, path: str | Path, *, format: str | None = None, opset: Op
     """
     path = Path(path)
     target = format_of(path, format)
-    if not path.parent.is_dir():
-        raise InvalidModel(f"{path}: no such folder")
-    with bulk():
-        target.write(to_dialect(graph, target, opset), path)
+    with bulk(), drafted(path) as draft:
+        target.write(to_dialect(graph, target, opset), draft.path)
+        draft.put()

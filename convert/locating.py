@@ -63,8 +63,8 @@ def look_into(
         if looking.repro is not None:
             report.reasons.append(f"{looking.repro} was not made: there is no difference to show")
         return
-    with staging() as name:
-        into = None if looking.repro is None else Path(name)
+    with staging(looking.repro) as staged:
+        into = None if looking.repro is None else staged
         report.location, smallest = located(paths, formats, report.first.inputs, looking.memory, into=into)
         if report.location is None:
             report.reasons.append("our executor doesn't show where the files part, or not in time")
@@ -73,7 +73,7 @@ def look_into(
         if smallest is None:
             report.reasons.append(f"{looking.repro} was not made: no smaller pair of models shows the difference")
             return
-        survives = write_repro(looking.repro, Path(name), smallest, report, looking.command)
+        survives = write_repro(looking.repro, staged, smallest, report, looking.command)
         sizes = " and ".join(f"{after} of {before}" for before, after in smallest["operators"])
         report.reasons.append(f"{looking.repro}: two models of {sizes} operators; {survives}")
 

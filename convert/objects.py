@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,9 @@ from typing import Any
 
 from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph
+from ..passes.outputs import settle
 from ..passes.schemas import HUB_OPSET
+from ..passes.scratch import scratch
 from .format import FORMATS, Arguments, Format, Traced, format_by_suffix, format_of, format_of_dialect
 
 Source = Any
@@ -68,11 +69,12 @@ def stored(
         made = _traced(source, args, constants, static_args)
         source, settled = made.model, made.constants
     if isinstance(source, str | os.PathLike):
+        settle(Path(source))
         with _with_its_suffix(Path(source), format) as path, _named(path, str(source)):
             yield Stored(path, format, str(source), settled)
         return
-    with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as name:
-        made = _store(source, format, Path(name))
+    with scratch() as folder:
+        made = _store(source, format, folder)
         made = replace(made, name=f"<function {called}>" if called else made.name, constants=settled)
         with _named(made.path, made.name):
             yield made
@@ -101,12 +103,12 @@ def _with_its_suffix(path: Path, format: str | None) -> Iterator[Path]:
         yield path
         return
     stem, suffix = entry.split(path.name)
-    with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as folder:
+    with scratch() as folder:
         for other in path.absolute().parent.glob(f"{glob.escape(path.stem)}.*"):  # weights and external data beside it
-            Path(folder, other.name).symlink_to(other)
+            (folder / other.name).symlink_to(other)
             if other.suffix != other.suffix.lower():
-                Path(folder, other.stem + other.suffix.lower()).symlink_to(other)
-        made = Path(folder, stem + (suffix or entry.suffixes[0]))
+                (folder / (other.stem + other.suffix.lower())).symlink_to(other)
+        made = folder / (stem + (suffix or entry.suffixes[0]))
         if not made.exists():
             made.symlink_to(path.absolute())
         yield made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from ..passes.errors import BackedgeError
 from ..passes.graph import Graph
+from ..passes.scratch import scratch
 from ..runtime.compare.runnables import TimeIsUp, alarm
 from ..runtime.compare.tolerance import measure_values
 from ..runtime.executor import Executor, never_compile
@@ -34,7 +34,7 @@ def at_odds(
     found = format_of(path, format)
     suffix = found.suffixes[0]
     end = time.monotonic() + SECONDS
-    with tempfile.TemporaryDirectory(prefix="backedge-") as scratch:
+    with scratch() as folder:
         try:
             graph = load(path, format)
             hub = to_hub(graph)
@@ -43,7 +43,7 @@ def at_odds(
         opset = graph.opsets.get("")
 
         def written(cut: Graph) -> Path:
-            file = Path(scratch) / f"cut{suffix}"
+            file = folder / f"cut{suffix}"
             found.write(to_dialect(cut.copy(), found, opset, given=True), file)
             return file
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +16,13 @@ from ..passes.match.matching import Matching, match
 from ..passes.match.reals import over_the_reals
 from ..passes.match.rules import TYPES
 from ..passes.match.terms import Table
+from ..passes.outputs import output
+from ..passes.scratch import scratch
 from ..runtime.compare.matching import match_names
 from .files import to_dialect, to_hub
 from .folding import computed_arrays
 from .format import Format
 from .lemmas import alone, tried
-from .terminal import writing
 
 _MOST_LEMMAS = 24  # that are tried
 _SMALL = 400
@@ -153,15 +153,15 @@ def write_certificate(proof: Proof, path: Path) -> str:
 
     assert proof.matching is not None and proof.matching.graphs is not None
     text = json.dumps(certificate(proof.matching), separators=(",", ":"))
-    with tempfile.TemporaryDirectory(prefix="backedge-") as scratch:
-        file = Path(scratch) / "certificate.json"
+    with scratch() as folder:
+        file = folder / "certificate.json"
         file.write_text(text, encoding="utf-8")
         try:
             check(file, *proof.matching.graphs)
         except Rejected as error:
             return f"there is no certificate: check can't follow the proof ({error})"
-    with writing(path):
-        path.write_text(text, encoding="utf-8")
+    with output(path) as written:
+        written.write(text.encode())
     return ""
 
 

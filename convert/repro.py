@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import platform
 import shutil
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..passes.errors import InvalidModel
+from ..passes.outputs import writing
+from ..passes.scratch import Scratch, scratch
 from ..runtime.compare.record import Report
 from ..runtime.compare.tolerance import Difference, measure_values
 from ..runtime.locate.telling import lines
@@ -19,6 +22,9 @@ from ..runtime.oracles import ORACLES, run_file, version_of, why_unavailable
 from .format import FORMATS
 from .samples import as_declared, is_untyped, read_inputs
 from .terminal import save_npz
+
+_FIRST = "README.md"
+"""What is read first."""
 
 _SCRIPT = """import backedge
 import numpy as np
@@ -37,12 +43,15 @@ def check_folder(folder: Path) -> None:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidModel(f"{folder}: there is something already")
-    if not folder.absolute().parent.is_dir():
+    parent = folder.resolve().parent
+    if not parent.is_dir():
         raise InvalidModel(f"{folder}: no such folder to make it in")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise InvalidModel(f"{folder}: the folder to make it in may not be written to")
 
 
 def write_repro(folder: Path, staged: Path, smallest: Mapping[str, Any], report: Report, command: str) -> str:
-    """Complete what was written into `staged` (models and inputs), and put it into `folder`.
+    """Complete what was written into `staged` (models and inputs), and let it become `folder`.
 
     Returns:
         What became of the difference, in a line for the report.
@@ -77,10 +86,15 @@ def write_repro(folder: Path, staged: Path, smallest: Mapping[str, Any], report:
     script = (template or _SCRIPT).format(files=repr(tuple(files)), runs=repr(list(zip(files, able, strict=True))))
     (staged / "run.py").write_text(script, encoding="utf-8")
     text = _readme(smallest, report, command, runtimes, survives, list(written))
-    (staged / "README.md").write_text(text, encoding="utf-8")
-    folder.mkdir(exist_ok=True)
-    for file in staged.iterdir():
-        shutil.move(str(file), folder / file.name)
+    (staged / _FIRST).write_text(text, encoding="utf-8")
+    with writing(folder):
+        try:
+            os.rename(staged, folder.resolve())
+        except OSError:  # the folder is a disk of its own
+            if not folder.is_dir():
+                raise
+            for file in sorted(staged.iterdir(), key=lambda file: file.name == _FIRST):
+                shutil.move(file, folder / file.name)
     return survives
 
 
@@ -141,6 +155,20 @@ def _readme(
     )
 
 
-def staging() -> tempfile.TemporaryDirectory[str]:
-    """A folder for what is written before it is complete."""
-    return tempfile.TemporaryDirectory(prefix="backedge-repro-")
+@contextlib.contextmanager
+def staging(folder: Path | None) -> Iterator[Path]:
+    """A folder for what is written before it is complete, beside the one that it is to become.
+
+    Raises:
+        InvalidModel: none can be made there.
+    """
+    if folder is None:
+        with scratch() as staged:
+            yield staged
+        return
+    with writing(folder):
+        made = Scratch(folder.resolve().parent)
+    try:
+        yield made.files
+    finally:
+        made.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..passes.errors import BackedgeError, InvalidModel, Unsupported
 from ..passes.graph import Graph
+from ..passes.scratch import scratch
 from ..runtime import run as run_graph
 from ..runtime.compare.runnables import on_file
 from ..runtime.oracles import ORACLES, Values, why_unavailable
@@ -75,8 +75,8 @@ def run(
 def _converted(name: str, path: Path, format: str | None, inputs: Mapping[str, Values]) -> Iterator[Path]:
     """A conversion of the file for a runtime; where sizes must be known for it, with those of the inputs."""
     target = next(entry for entry in FORMATS.values() if name in (entry.runtime, entry.second_runtime))
-    with tempfile.TemporaryDirectory(prefix="backedge-") as folder:
-        made = Path(folder) / f"{path.stem}{target.suffixes[0]}"
+    with scratch() as folder:
+        made = folder / f"{path.stem}{target.suffixes[0]}"
 
         def write(graph: Graph) -> None:
             target.write(to_dialect(graph, target.in_style(target.run_style), given=True), made)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph, Value
 from ..passes.infer import infer
 from ..passes.refusals import refuse
+from ..passes.scratch import scratch
 from ..passes.sizes import OpenSize, settled
 from ..passes.tensor import TensorData, typed_array
 from ..passes.types import Dim, TensorType, merge_dims
@@ -199,9 +199,9 @@ def with_values(file: Stored, values: Mapping[str, Any]) -> Iterator[Stored]:
         yield file
         return
     open_ = not all(_is_static(_input(graph, name)) for name in known)
-    with tempfile.TemporaryDirectory(prefix="backedge-", ignore_cleanup_errors=True) as name:
+    with scratch() as folder:
         if not open_ and entry.settle is not None:
-            copy = entry.settle(file.path, set_values(graph, known), named, Path(name))
+            copy = entry.settle(file.path, set_values(graph, known), named, folder)
             if copy is not None:
                 yield replace(file, path=copy, format=entry.name)
                 return
@@ -209,7 +209,7 @@ def with_values(file: Stored, values: Mapping[str, Any]) -> Iterator[Stored]:
         if graph.dialect != format_of_dialect("hub").dialect:
             graph = to_hub(graph)
         arrays = set_values(graph, known, named)
-        made = store_graph(graph, Path(name))
+        made = store_graph(graph, folder)
         runtimes = [format_of(one.path, one.format).runtime for one in (file, made)]
         if not any(map(why_unavailable, runtimes)):
             _hold_against(file.path, runtimes[0], made.path, runtimes[1], arrays)

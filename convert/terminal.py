@@ -18,6 +18,7 @@ from rich.table import Table
 
 from ..passes.errors import InvalidModel
 from ..passes.opset import Change
+from ..passes.outputs import output
 from ..passes.progress import listening
 from .request import request
 
@@ -66,25 +67,7 @@ def fail(error: object) -> None:
 
 def write_json(content: Any, target: str) -> None:
     """JSON to a file, or to stdout for "-"."""
-    text = json.dumps(content, indent=2)
-    if target == "-":
-        sys.stdout.write(text + "\n")
-        return
-    with writing(target):
-        Path(target).write_text(text + "\n")
-
-
-@contextlib.contextmanager
-def writing(target: str | Path) -> Iterator[None]:
-    """While a file is written.
-
-    Raises:
-        InvalidModel: the system doesn't let us.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise InvalidModel(f"{target}: {error.strerror or error}") from None
+    write_text(json.dumps(content, indent=2) + "\n", Path(target))
 
 
 def values_table(values: Mapping[str, Any], title: str) -> Table:
@@ -139,7 +122,7 @@ def save_npz(values: Mapping[str, Any], target: str) -> None:
     if target == "-":
         np.savez(sys.stdout.buffer, **arrays)  # type: ignore[arg-type]
         return
-    with writing(target), open(target, "wb") as file:
+    with output(Path(target)) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
@@ -148,5 +131,5 @@ def write_text(text: str, target: Path) -> None:
     if str(target) == "-":
         sys.stdout.write(text)
         return
-    with writing(target):
-        target.write_text(text, encoding="utf-8")
+    with output(target) as file:
+        file.write(text.encode())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from ..passes.defaults import default_of
 from ..passes.errors import BackedgeError
 from ..passes.graph import Graph
 from ..passes.progress import stage
+from ..passes.scratch import scratch
 from ..passes.types import Dim
 from ..runtime.compare.coverage import unreached
 from ..runtime.compare.input_roles import random_operators, signature_of
@@ -190,12 +190,12 @@ def verify(
     with (
         stored(a, formats[0]) as first,
         stored(b, formats[1]) as second,
-        tempfile.TemporaryDirectory(prefix="backedge-") as scratch,
+        scratch() as place,
     ):
         paths, formats = (first.path, second.path), (first.format, second.format)
         shown = names or (first.name, second.name)
         start_runtimes(paths, formats)
-        folders = [Path(scratch) / "a", Path(scratch) / "b"]
+        folders = [place / "a", place / "b"]
         for folder in folders:
             folder.mkdir()
         limits = min(timeout, _PATIENCE), timeout

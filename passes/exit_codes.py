@@ -9,6 +9,7 @@
 | 4 | unconfirmed, incomparable | the same: the target is written |
 | 70 | a fault of backedge | the same: nothing is written |
 | 130 | interrupted | the same: nothing is written |
+| 128 + n | ended by signal n: 143 by SIGTERM, 129 by SIGHUP | the same: nothing is written |
 """
 
 from __future__ import annotations

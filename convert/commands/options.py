@@ -11,7 +11,9 @@ from typing import Any
 
 import click
 
+from ...passes.errors import InvalidModel
 from ...passes.operator_profiles import profiles
+from ...passes.outputs import check_output
 from ..budget import LIMIT, TIMEOUT, TRIALS
 from ..format import FORMATS
 from ..request import Request
@@ -117,10 +119,10 @@ class Bytes(click.ParamType):
 def writable(ctx: click.Context, param: click.Parameter, value: str | Path | None) -> str | Path | None:
     """A file to be written later: what stands in its way is told before the work begins."""
     if value is not None and str(value) != "-":
-        if Path(value).is_dir():
-            raise click.BadParameter(f"{value} is a folder", ctx, param)
-        if not Path(value).parent.is_dir():
-            raise click.BadParameter(f"{value}: no such folder", ctx, param)
+        try:
+            check_output(Path(value))
+        except InvalidModel as error:
+            raise click.BadParameter(str(error), ctx, param) from None
     if param.name == "json_file" and isinstance(ctx.obj, Request):
         ctx.obj.json_file = None if value is None else str(value)
     return value

@@ -13,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
@@ -24,6 +23,8 @@ import numpy as np
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph
 from ...passes.libraries import require
+from ...passes.outputs import writing
+from ...passes.scratch import scratch
 from ...runtime.oracles import xla_bridge
 from ...runtime.oracles.xla_files import Kind as FileKind
 from ...runtime.oracles.xla_files import kind_of
@@ -66,12 +67,8 @@ def write(graph: Graph, path: Path) -> None:
     """
     path = Path(path)
     kind: Kind = "mlirbc" if path.name.lower().endswith(".mlirbc") else "mlir"
-    with tempfile.TemporaryDirectory() as folder:
-        made = _written(graph, kind, TIMEOUT, Path(folder))
-        try:
-            shutil.copyfile(made, path)
-        except OSError as error:
-            raise InvalidModel(f"{path}: {error.strerror or error}") from None
+    with scratch() as folder, writing(path):
+        shutil.copyfile(_written(graph, kind, TIMEOUT, folder), path)
 
 
 def to_bytes(graph: Graph, kind: Kind = "mlir", timeout: float = TIMEOUT) -> bytes:
@@ -81,8 +78,8 @@ def to_bytes(graph: Graph, kind: Kind = "mlir", timeout: float = TIMEOUT) -> byt
         InvalidModel: jaxlib isn't installed.
         Unsupported: an operation that StableHLO hasn't.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        return _written(graph, kind, timeout, Path(folder)).read_bytes()
+    with scratch() as folder:
+        return _written(graph, kind, timeout, folder).read_bytes()
 
 
 def _written(graph: Graph, kind: Kind, timeout: float, folder: Path) -> Path:
@@ -102,8 +99,8 @@ def from_bytes(data: bytes, timeout: float = TIMEOUT) -> Graph:
     """
     if kind_of(data) in ("proto", "hlo"):
         return from_text(to_hlo(data, timeout))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "module"
+    with scratch() as folder:
+        path = folder / "module"
         path.write_bytes(data)
         return _described(path, timeout)
 
@@ -153,8 +150,8 @@ def _described(path: Path, timeout: float) -> Graph:
     """
     before = path.stat()
     at_once = before.st_size <= _READ_AT_ONCE
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "description"
+    with scratch() as folder:
+        target = folder / "description"
         _ask("outline" if at_once else "graph", b"", timeout, path.absolute(), target)
         with target.open("rb") as file:
             description = json.loads(file.read(int.from_bytes(file.read(8), "little")))

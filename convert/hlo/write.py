@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...passes.errors import InvalidModel, Unsupported
+from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
+from ...passes.outputs import writing
 from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import INPUTS, OUTPUTS, input_names, name_attribute, output_names
 from .dialect import CALLED, NAMES, Form, form_of, origin_of, result_names
@@ -33,10 +34,8 @@ def write(graph: Graph, path: Path) -> None:
         Unsupported: a value has a type that HLO can't express.
     """
     text = to_text(graph)
-    try:
+    with writing(path):
         Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidModel(f"{path}: {error.strerror or error}") from None
 
 
 def to_text(graph: Graph) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from ...passes.errors import InvalidModel
@@ -32,7 +32,7 @@ def do(job: dict[str, Any], limit: float) -> tuple[dict[str, Any], float, str]:
 
 def on_cluster(
     jobs: Sequence[Job], scheduler: str, limit: float, began: Callable[[Job], None] = lambda job: None
-) -> Iterator[Row]:
+) -> Generator[Row]:
     """The jobs' results in the order in which they are done.
 
     A job whose machine is lost is done by another: what it writes is renamed when it is complete, so that doing it

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...passes.errors import InvalidModel
+from ...passes.outputs import settle_all
+from ...passes.scratch import JOURNAL, is_scratch
 from ..files import Opset
 from ..format import FORMATS, format_by_suffix, format_of
 
@@ -116,7 +118,9 @@ def models_in(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise InvalidModel(f"{folder}: no such folder")
-    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and _is_model(path)]
+    for journal in folder.rglob(f"*{JOURNAL}"):
+        settle_all(journal.parent)
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file() and not is_scratch(path) and _is_model(path)]
     if not found:
         raise InvalidModel(f"{folder}: no model in this folder")
     return found

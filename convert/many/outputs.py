@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ...passes.exit_codes import ExitCode
+from ...passes.outputs import output
 from ...runtime.compare.report import COLOURS
 from ...runtime.locate.telling import lines as location_lines
-from ..terminal import writing
 from .results import Row, counts, outcome
 
 _COLOURS = {**COLOURS, "unverified": "green", "failed": "red"}
@@ -86,8 +86,8 @@ def write_junit(rows: Iterable[Row], path: Path, suite: str) -> None:
             tag = "error" if _is_error(one) else "failure"
             said = ElementTree.SubElement(case, tag, {"type": outcome(one), "message": _plain(why(one))})
             said.text = _plain("\n".join([one["message"], *one["refusals"], *_parting(one)]))
-    with writing(path):
-        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    with output(path) as file:
+        ElementTree.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
 
 
 def _is_error(one: Row) -> bool:

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from ...passes.exit_codes import ExitCode
 from .jobs import Job
 from .results import Row, failed, row
+
+_GRACE = 5.0  # seconds
 
 
 class Worker:
@@ -41,7 +43,7 @@ class Worker:
 
         def stop() -> None:
             late.set()
-            process.kill()
+            _end(process)
 
         timer = threading.Timer(self._limit, stop)
         timer.daemon = True
@@ -76,18 +78,34 @@ class Worker:
                 )
             return self._process
 
-    def close(self) -> None:
-        """End the process, whatever it does."""
+    def ask_to_end(self) -> None:
+        """Begin no further job, and let the process clear away what it has begun."""
         with self._lock:
             self._closed = True
             if self._process is not None:
-                self._process.kill()
-                self._process.wait()
+                self._process.terminate()
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self.ask_to_end()
+        with self._lock:
+            if self._process is not None:
+                _end(self._process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process, which has a moment to clear away what it has begun."""
+    process.terminate()
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def on_this_machine(
     jobs: Sequence[Job], count: int, limit: float, began: Callable[[Job], None] = lambda job: None
-) -> Iterator[Row]:
+) -> Generator[Row]:
     """The jobs' results in the order in which they are done, by so many processes at a time."""
     waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
     for job in jobs:
@@ -124,5 +142,7 @@ def on_this_machine(
         with contextlib.suppress(queue.Empty):
             while True:
                 waiting.get_nowait()
+        for worker in workers:
+            worker.ask_to_end()
         for worker in workers:
             worker.close()

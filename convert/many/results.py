@@ -24,7 +24,7 @@ from typing import Any
 
 from ...passes.errors import InvalidModel
 from ...passes.exit_codes import ExitCode
-from ..terminal import writing
+from ...passes.outputs import output, writing
 from .jobs import Job
 
 SCHEMA = 1
@@ -112,8 +112,8 @@ class Results:
         for number, line in enumerate(complete, 1):
             self._take(line, number)
         if lines[-1]:
-            with writing(path):
-                path.write_text("".join(f"{line}\n" for line in complete), encoding="utf-8")
+            with output(path) as file:
+                file.write("".join(f"{line}\n" for line in complete).encode())
 
     def _take(self, line: str, number: int) -> None:
         try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,9 +57,10 @@ def run_jobs(jobs: Sequence[Job], ways: Ways, title: str) -> list[Row]:
     missing = [job for job in jobs if job.key not in rows]
     if rows and not ways.quiet:
         out.print(f"{len(rows)} of {len(jobs)} are done already ({ways.results})")
-    for found in _watched(missing, ways, title):
-        results.add(found)
-        rows[found["key"]] = found
+    with contextlib.closing(_watched(missing, ways, title)) as watched:
+        for found in watched:
+            results.add(found)
+            rows[found["key"]] = found
     ordered = [rows[job.key] for job in jobs]
     if ways.junit is not None:
         write_junit(ordered, ways.junit, title)
@@ -71,7 +73,7 @@ def run_jobs(jobs: Sequence[Job], ways: Ways, title: str) -> list[Row]:
     return ordered
 
 
-def _watched(jobs: Sequence[Job], ways: Ways, title: str) -> Iterator[Row]:
+def _watched(jobs: Sequence[Job], ways: Ways, title: str) -> Generator[Row]:
     """The results, with a bar on a terminal that tells what is being done, else a line for each."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal or ways.quiet) as progress:
@@ -85,9 +87,10 @@ def _watched(jobs: Sequence[Job], ways: Ways, title: str) -> Iterator[Row]:
             if ways.scheduler
             else on_this_machine(jobs, ways.jobs, ways.limit, began)
         )
-        for number, found in enumerate(done, 1):
-            progress.advance(task)
-            if not ways.quiet and not err.is_terminal:
-                text = f"[{number}/{len(jobs)}] {outcome(found)}  {found['name']}  {found['seconds']:.1f} s"
-                err.print(text, soft_wrap=True, markup=False)
-            yield found
+        with contextlib.closing(done):
+            for number, found in enumerate(done, 1):
+                progress.advance(task)
+                if not ways.quiet and not err.is_terminal:
+                    text = f"[{number}/{len(jobs)}] {outcome(found)}  {found['name']}  {found['seconds']:.1f} s"
+                    err.print(text, soft_wrap=True, markup=False)
+                yield found

@@ -16,6 +16,7 @@ from ...passes.errors import InvalidModel
 from ...passes.exit_codes import OF_VERDICT
 from ...runtime.oracles.child import die_with_parent
 from ..ending import ending
+from ..stopping import Stopped, stoppable
 from .jobs import Job
 
 
@@ -63,9 +64,13 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever libraries print
     die_with_parent()
-    for line in sys.stdin:
-        answers.write(json.dumps(done(Job(**json.loads(line)))) + "\n")
-        answers.flush()
+    try:
+        with stoppable():
+            for line in sys.stdin:
+                answers.write(json.dumps(done(Job(**json.loads(line)))) + "\n")
+                answers.flush()
+    except Stopped as error:
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...passes.errors import InvalidModel, Unsupported
+from ...passes.outputs import writing
 from . import bson_bytes, json_text, yaml_text
 from .model import Plain
 from .plain_values import MOST_BYTES, check
@@ -70,10 +71,7 @@ def write_document(tree: dict[str, Plain], path: Path, container: Container | No
     else:
         text = json_text.lines(tree) if container == "json" else yaml_text.lines(tree)
         pieces = (piece.encode("ascii") for piece in text)
-    try:
-        with path.open("wb") as file:
-            file.writelines(pieces)
-            if container == "json":
-                file.write(b"\n")
-    except OSError as error:
-        raise InvalidModel(f"{path}: {error.strerror or error}") from None
+    with writing(path), path.open("wb") as file:
+        file.writelines(pieces)
+        if container == "json":
+            file.write(b"\n")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -12,9 +10,10 @@ from typing import BinaryIO
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
-from ...passes.errors import BackedgeError, InvalidModel, Unsupported
+from ...passes.errors import BackedgeError, Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.metadata import FROM
+from ...passes.outputs import writing
 from ...passes.protos import (
     SparseData,
     fill_node,
@@ -57,48 +56,19 @@ _LEAST_OUTSIDE = 1024
 def write(graph: Graph, path: Path) -> None:
     """Write a .onnx file (or .onnxtxt). Data that was external, or is too big for one file, goes to PATH.data.
 
-    The files are written under temporary names and renamed when complete.
-
     Raises:
         InvalidModel: the graph doesn't fit a file or can't be written there.
         Unsupported: a type that ONNX doesn't have.
     """
     outside = _outside(graph)
-    folder = path.parent
     location = path.name + ".data"
-    temporary: list[Path] = []
-    try:
-        with contextlib.ExitStack() as stack:
-            writer = None
-            if outside:
-                temporary.append(_temporary(folder, location))
-                writer = ExternalWriter(stack.enter_context(temporary[0].open("wb")), location)
-            model = to_model(graph, writer, outside)
-            temporary.append(_temporary(folder, path.name))
-            with temporary[-1].open("wb") as file:
-                _serialize(model, file, path)
+    with writing(path), contextlib.ExitStack() as stack:
+        writer = None
         if outside:
-            os.replace(temporary[0], folder / location)
-        os.replace(temporary[-1], path)
-    except BaseException as error:
-        for file in temporary:
-            file.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise InvalidModel(f"{path}: {error.strerror or error}") from None
-        raise
-
-
-def _temporary(folder: Path, name: str) -> Path:
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-    os.close(handle)
-    os.chmod(temporary, 0o666 & ~_umask())
-    return Path(temporary)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+            writer = ExternalWriter(stack.enter_context((path.parent / location).open("wb")), location)
+        model = to_model(graph, writer, outside)
+        with path.open("wb") as file:
+            _serialize(model, file, path)
 
 
 def _serialize(model: ModelProto, file: BinaryIO, path: Path) -> None:

@@ -5,8 +5,6 @@ Constants are stored as they are: nothing is compressed to f16.
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
@@ -15,6 +13,7 @@ import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph, Node, Value
+from ...passes.outputs import writing
 from ...passes.types import TensorType
 from .attributes import spell
 from .dialect import DOMAIN, FUSED, META, Layer, Net, Port, Result, Tree, fused
@@ -31,28 +30,16 @@ _Given = list[tuple[str, str]]
 def write(graph: Graph, path: Path) -> None:
     """Write `path` (.xml) and the .bin beside it, of the version the graph was read as (11 for a new one).
 
-    Both are written under other names first and take their places together, the .bin first.
-
     Raises:
         Unsupported: IR can't hold a type, an attribute or a name; a value has no element type.
         InvalidModel: the files can't be written.
     """
     path = Path(path)
-    targets = [path.with_suffix(".bin"), path]
-    if targets[0] == targets[1]:
+    beside = path.with_suffix(".bin")
+    if beside == path:
         raise InvalidModel(f"{path}: can't be written: the .bin next to it would have the same name")
-    mark = secrets.token_hex(6)
-    temporary = [target.with_name(f".{target.name}.{mark}.tmp") for target in targets]
-    try:
-        with open(temporary[0], "xb") as weights, open(temporary[1], "xb") as xml:
-            _Writer(WeightsWriter(weights), xml).net(graph)
-        for source, target in zip(temporary, targets, strict=True):
-            os.replace(source, target)
-    except OSError as error:
-        raise InvalidModel(f"{path}: can't be written: {error.strerror or error}") from None
-    finally:
-        for source in temporary:
-            source.unlink(missing_ok=True)
+    with writing(path), beside.open("wb") as weights, path.open("wb") as xml:
+        _Writer(WeightsWriter(weights), xml).net(graph)
 
 
 class _Layout:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import InvalidModel
 from ..graph import Graph, Node
+from ..outputs import output
 from .drawing import svg
 from .graphs import Painter
 
@@ -35,12 +32,5 @@ def write_svg(graph: Graph, path: Path) -> None:
         InvalidModel: the file can't be written.
     """
     text = svg_text(graph)
-    temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(temporary, "x", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise InvalidModel(f"{path}: can't be written: {error.strerror or error}") from None
+    with output(path) as file:
+        file.write(text.encode())

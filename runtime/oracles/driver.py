@@ -7,7 +7,6 @@ import json
 import os
 import queue
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...passes.errors import BackedgeError
+from ...passes.scratch import scratch
 from .answer import LONGEST, Answer
 from .forks import start
 from .outcome import Batch, Outcome, Stage, one_line
@@ -138,8 +138,8 @@ def drive(
     options: dict[str, Any],
 ) -> Iterator[Outcome]:
     """The outcome of each batch, in order; see `run_file`."""
-    with tempfile.TemporaryDirectory(prefix="backedge-") as name:
-        runner = _Runner(module, path, Path(name), timeout, total, options)
+    with scratch() as folder:
+        runner = _Runner(module, path, folder, timeout, total, options)
         try:
             for k, batch in enumerate(batches):
                 yield runner.run(k, batch)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from backedge.convert.files import save
 from backedge.convert.onnx.read import read, read_model
 from backedge.convert.onnx.write import to_model, write
 from google.protobuf.message import Message
@@ -157,8 +158,8 @@ def test_external_data_stays_external(tmp_path: Path, dtype: str) -> None:
 
 def test_external_data_can_replace_itself(tmp_path: Path) -> None:
     path = external_model(tmp_path, np.arange(1000, dtype=np.float32))
-    write(read(path), path)
-    write(read(path), path)
+    save(read(path), path)
+    save(read(path), path)
     (tensor,) = onnx.load(path).graph.initializer
     np.testing.assert_array_equal(numpy_helper.to_array(tensor), np.arange(1000, dtype=np.float32), strict=True)
 

@@ -1,0 +1,175 @@
+"""Folders for work in progress: gone when the work is done, however it ends.
+
+A process that is killed can't remove its own. Each folder has a file that its process keeps locked, so that a lock
+which is free tells of a process that is gone: the next process that makes a folder in the same place removes what is
+left. Unlike process ids, locks mean the same in all containers that share a file system.
+
+    .backedge-0123456789abcdef/
+        lock        locked while the folder is in use
+        files/      what is worked on
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from .errors import InvalidModel
+
+try:
+    import fcntl
+except ImportError:  # not on this system: nothing is known of other processes, and nothing of theirs is removed
+    fcntl = None
+
+FILES = "files"
+JOURNAL = ".put"
+"""The suffix of folders that `outputs` moves files from; it alone knows what is to be done with those."""
+
+_LOCK = "lock"
+_PREFIX = "backedge-"
+_NAME = re.compile(rf"\.?{_PREFIX}[0-9a-f]{{16}}({re.escape(JOURNAL)})?")
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_ATTEMPTS = 3  # where no folder can be locked, on file systems without locks, one serves that isn't
+
+_looked_into: set[str] = set()
+"""The places where this process has removed what others left."""
+
+
+class Scratch:
+    """A folder for work in progress, from which files can be renamed into the folder that it stands in.
+
+    Args:
+        place: where it stands, under a hidden name; the system's folder for temporary files where left out.
+
+    Attributes:
+        path: the folder; whoever renames it changes this, too.
+
+    Raises:
+        OSError: it can't be made.
+    """
+
+    def __init__(self, place: Path | None = None) -> None:
+        name = _PREFIX if place is None else f".{_PREFIX}"
+        place = Path(tempfile.gettempdir()) if place is None else place
+        if str(place.absolute()) not in _looked_into:
+            _looked_into.add(str(place.absolute()))
+            remove_leftovers(place)
+        for _ in range(_ATTEMPTS):
+            self.path = place / f"{name}{secrets.token_hex(8)}"
+            self.path.mkdir(mode=0o700)
+            self._lock = lock(self.path)
+            if self._lock is not None:
+                break
+            remove(self.path, None)  # another process took it for a leftover in the moment before
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        self.files.mkdir()
+
+    @property
+    def files(self) -> Path:
+        """The folder to work in."""
+        return self.path / FILES
+
+    def close(self) -> None:
+        """Remove it."""
+        remove(self.path, self._lock)
+
+    def leave(self) -> None:
+        """Keep it, for the next process to do with as with one that was left."""
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for temporary files.
+
+    Raises:
+        InvalidModel: the system doesn't let us make one.
+    """
+    try:
+        made = Scratch()
+    except OSError as error:
+        raise InvalidModel(f"no folder for temporary files can be made: {error.strerror or error}") from None
+    try:
+        yield made.files
+    finally:
+        made.close()
+
+
+def is_scratch(path: Path) -> bool:
+    """Whether a path lies in a folder of this kind."""
+    return any(_NAME.fullmatch(part) for part in path.parts)
+
+
+def in_folder(place: Path) -> list[Path]:
+    """The folders of this kind that stand in a folder and are ours; none where it can't be read."""
+    found: list[Path] = []
+    with contextlib.suppress(OSError), os.scandir(place) as entries:
+        for entry in entries:
+            if _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False) and is_ours(Path(entry.path)):
+                found.append(Path(entry.path))
+    return found
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether a folder belongs to whom this process works for."""
+    try:
+        return os.name != "posix" or os.lstat(folder).st_uid == os.geteuid()
+    except OSError:
+        return False
+
+
+def remove_leftovers(place: Path) -> None:
+    """Remove the folders that processes which are gone left in a folder, but for those that files are moved from."""
+    for folder in in_folder(place):
+        if not folder.name.endswith(JOURNAL):
+            held = lock(folder)
+            if held is not None:
+                remove(folder, held)
+
+
+def lock(folder: Path) -> int | None:
+    """Take a folder for this process.
+
+    Returns:
+        The lock, for `remove`; None where another process has it, the folder is gone or there are no locks.
+    """
+    if fcntl is None:
+        return None
+    path = folder / _LOCK
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(handle), os.stat(path)):  # else it was removed before we had the lock
+            return handle
+    except OSError:
+        pass
+    os.close(handle)
+    return None
+
+
+def remove(folder: Path, held: int | None) -> None:
+    """Remove a folder that this process has locked; what can't be removed is left for the next one."""
+    shutil.rmtree(folder / FILES, ignore_errors=True)
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name != _LOCK:
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    os.unlink(entry.path)
+    with contextlib.suppress(OSError):
+        os.unlink(folder / _LOCK)
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+    if held is not None:
+        os.close(held)
