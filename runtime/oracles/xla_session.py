@@ -33,6 +33,7 @@ from .outcome import Batch, Values
 from .session import Options, Path, match_feeds
 from .xla_arrays import from_arrays, leaves, to_arrays
 from .xla_bounds import static_entry
+from .xla_calls import refuse_calls
 from .xla_dumps import plain
 from .xla_files import (
     bindings,
@@ -55,7 +56,6 @@ _BASELINE = "--xla_cpu_max_isa=AVX"
 RANDOM = "rng draws other numbers every time"
 _RANDOM = re.compile(r" (rng|rng-get-and-update-state)\(")
 _HOST = re.compile(r" ((?:infeed|outfeed|send|recv)(?:-done)?)\(")
-_PYTHON = re.compile(r'custom_call_target="xla_(?:ffi_(?:partitioned_)?)?python_cpu_callback"')
 _REPLICAS = re.compile(r"\breplica_count=(?!1\b)\d+|\breplica_groups=(?:\{\{\d+,|\[\d+,(?!1\b)\d+\]<=)")
 _PARAMETER = re.compile(r"^\s*(?:ROOT )?%?([^\s=]+) = [^\"\n]* parameter\((\d+)\)", re.MULTILINE)
 
@@ -106,11 +106,15 @@ def _lapack() -> Any:
     return lapack
 
 
-def _register_lapack(jax: Any) -> None:
-    """Let XLA find LAPACK's routines, which jax calls for decompositions."""
-    lapack = _lapack()
-    for name, routine in lapack.registrations().items():
-        jax.register_custom_call_target(name, routine, "cpu", int(name.endswith("_ffi")))
+def _register_lapack(jax: Any) -> list[str]:
+    """Let XLA find LAPACK's routines, which jax calls for decompositions; their names.
+
+    Without those of the older interface (no "_ffi"), which believe the sizes in their operands.
+    """
+    routines = {name: one for name, one in _lapack().registrations().items() if name.endswith("_ffi")}
+    for name, routine in routines.items():
+        jax.register_custom_call_target(name, routine, "cpu", 1)
+    return list(routines)
 
 
 class XlaSession:
@@ -157,7 +161,7 @@ class _Program:
 
     def __init__(self, data: bytes, names: tuple[list[str], list[str]] | None) -> None:
         hlo, jax = bindings()
-        _register_lapack(jax)
+        routines = _register_lapack(jax)
         computation = read_computation(data)
         text = computation.as_hlo_text(True)
         refuse(text)
@@ -182,6 +186,7 @@ class _Program:
         if any(leaf is not None and leaf.bounded for leaf in [*arguments, *results]):
             wrapped = static_entry(text, shapes.parameter_shapes(), shapes.result_shape())
             computation = hlo_computation(wrapped)
+        refuse_calls(computation, routines)  # the very module that is compiled
         client = jax.get_tfrt_cpu_client(asynchronous=False)
         (self._device,) = client.local_devices()
         options = jax.CompileOptions()
@@ -253,8 +258,6 @@ def refuse(text: str) -> None:
     plain = without_strings(text)
     if host := _HOST.search(plain):
         raise Unsupported(host[1], "there is no host at the other end")
-    if _PYTHON.search(text):
-        raise Unsupported("custom-call", "it calls a function of the Python process that traced the model")
     if replicas := _REPLICAS.search(plain):
         raise Unsupported("module", f"it is for several replicas ({replicas[0]}), and one is run")
 

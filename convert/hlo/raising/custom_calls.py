@@ -25,6 +25,7 @@ from ....passes.linalg.solve import solved, tridiagonal_solved
 from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
+from ....runtime.oracles.xla_calls import calls_python, is_annotation
 from ..dialect import DOMAIN, origin_of
 from .sort import topk_call
 from .support import CallsHost, Results, called, shape_of
@@ -297,22 +298,6 @@ def triangular_solve(op: Builder, node: Node) -> Results:
     return solved(a, b, left, lower, unit, get("transpose_a", "NO_TRANSPOSE")).values()
 
 
-_ANNOTATIONS = frozenset(
-    """
-    LayoutConstraint MoveToDevice MoveToHost SPMDFullToShardShape SPMDShardToFullShape ShardBarrierFrom ShardBarrierTo
-    Sharding annotate_device_placement
-    """.split()  # noqa: SIM905
-)
-"""Targets that say where a value is to be, and leave it as it is."""
-
-_HOST = frozenset(
-    [
-        "xla_ffi_partitioned_python_cpu_callback",
-        "xla_ffi_python_cpu_callback",
-        "xla_python_cpu_callback",
-    ]
-)
-
 _UNARY = {
     name: op_type
     for op_type in ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Erf", "Sinh", "Tan")
@@ -325,14 +310,14 @@ _UNARY = {
 def custom_call(op: Builder, node: Node) -> Results:
     """Annotations, LAPACK's routines, TopK, and functions that StableHLO has no operator for."""
     target = str(node.attributes.get("custom_call_target", ""))
-    if target in _ANNOTATIONS or target.startswith("xla.sdy."):
+    if is_annotation(target):
         types = [value.type for value in node.outputs], [value.type for value in node.inputs if value is not None]
         if types[0] != types[1]:
             raise Unsupported(node, f"{target} that makes another shape: the model runs on several devices")
         return [op.Identity(input_of(node, index)) for index in range(len(node.outputs))]
     if target in _UNARY:
         return op.call(_UNARY[target], input_of(node, 0))
-    if target in _HOST:
+    if calls_python(target):
         raise CallsHost(node, f"{called(node)} calls Python")
     if target == "TopK":
         return topk_call(op, node)
