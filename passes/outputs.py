@@ -137,11 +137,11 @@ def drafted(target: Path, lasting: bool = True) -> Iterator[Draft]:
         InvalidModel: nothing can be written there.
     """
     place = place_of(target)
+    settle_all(place.parent)
     with writing(target):
         made = Scratch(place.parent)
     draft = Draft(target, place, made, lasting)
     try:
-        settle_all(place.parent)
         yield draft
     except InvalidModel as error:  # it names the draft
         text = str(error).replace(str(draft.path), str(target)).replace(f"{made.files}{os.sep}", "")

@@ -38,14 +38,17 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 3  # where no folder can be locked, on file systems without locks, one serves that isn't
 
 _looked_into: set[str] = set()
-"""The places where this process has removed what others left."""
+"""The folders for temporary files where this process has removed what others left."""
 
 
 class Scratch:
     """A folder for work in progress, from which files can be renamed into the folder that it stands in.
 
+    What others left in the same place is removed first.
+
     Args:
-        place: where it stands, under a hidden name; the system's folder for temporary files where left out.
+        place: where it stands, under a hidden name; the system's folder for temporary files where left out, which is
+            looked through once.
 
     Attributes:
         path: the folder; whoever renames it changes this, too.
@@ -57,8 +60,8 @@ class Scratch:
     def __init__(self, place: Path | None = None) -> None:
         name = _PREFIX if place is None else f".{_PREFIX}"
         place = Path(tempfile.gettempdir()) if place is None else place
-        if str(place.absolute()) not in _looked_into:
-            _looked_into.add(str(place.absolute()))
+        if name != _PREFIX or str(place) not in _looked_into:
+            _looked_into.add(str(place))
             remove_leftovers(place)
         for _ in range(_ATTEMPTS):
             self.path = place / f"{name}{secrets.token_hex(8)}"
