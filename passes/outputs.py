@@ -126,6 +126,16 @@ def output(target: Path) -> Iterator[IO[bytes]]:
             draft.put()
 
 
+def write_text(text: str, target: Path) -> None:
+    """Text as a file in UTF-8; half a character, as in a file name of another encoding, is written as its number.
+
+    Raises:
+        InvalidModel: it can't be written.
+    """
+    with output(target) as file:
+        file.write(text.encode(errors="backslashreplace"))
+
+
 @contextlib.contextmanager
 def drafted(target: Path, lasting: bool = True) -> Iterator[Draft]:
     """A place to write what is to stand at `target`; without `Draft.put` it is gone afterwards.
