@@ -16,7 +16,9 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,8 +39,30 @@ _NAME = re.compile(rf"\.?{_PREFIX}[0-9a-f]{{16}}({re.escape(JOURNAL)})?")
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 3  # where no folder can be locked, on file systems without locks, one serves that isn't
 
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 _looked_into: set[str] = set()
 """The folders for temporary files where this process has removed what others left."""
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """A moment in which signals that raise exceptions, as Ctrl-C does, wait: what is begun is brought to its end."""
+    if threading.current_thread() is not threading.main_thread():  # the exceptions are raised in the main one
+        yield
+        return
+    waiting: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    raising = {number: handler for number, handler in handlers.items() if callable(handler)}
+    try:
+        for number in raising:
+            signal.signal(number, lambda number, frame: waiting.append(number))
+        yield
+    finally:
+        for number, handler in raising.items():
+            signal.signal(number, handler)
+        if waiting:
+            signal.raise_signal(waiting[0])
 
 
 class Scratch:
@@ -80,7 +104,8 @@ class Scratch:
 
     def close(self) -> None:
         """Remove it."""
-        remove(self.path, self._lock)
+        with uninterrupted():
+            remove(self.path, self._lock)
 
     def leave(self) -> None:
         """Keep it, for the next process to do with as with one that was left."""
@@ -95,14 +120,17 @@ def scratch() -> Iterator[Path]:
     Raises:
         InvalidModel: the system doesn't let us make one.
     """
+    made: Scratch | None = None
     try:
-        made = Scratch()
-    except OSError as error:
-        raise InvalidModel(f"no folder for temporary files can be made: {error.strerror or error}") from None
-    try:
+        try:
+            with uninterrupted():
+                made = Scratch()
+        except OSError as error:
+            raise InvalidModel(f"no folder for temporary files can be made: {error.strerror or error}") from None
         yield made.files
     finally:
-        made.close()
+        if made is not None:
+            made.close()
 
 
 def is_scratch(path: Path) -> bool:

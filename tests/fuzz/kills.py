@@ -5,6 +5,7 @@ SIGKILL, SIGTERM or SIGINT: at any time, in the last tenth of its time, or right
 opens, renames or removes files. Then
 
 - each file is the old one or the new one, to the byte; of a pair one may be away while a journal says so,
+- SIGTERM and SIGINT leave nothing but the target,
 - reading the model gives the old graph or the new one,
 - the same command, not killed, writes the new one and leaves nothing else, beside the target nor in the folder for
   temporary files.
@@ -260,6 +261,7 @@ def kill(case: Case, place: Place, drawn: random.Random) -> str:
     code = waited(child, SLOW)
     assert code == 0 or code in ENDED[number], f"{told}: exit code {code}"
     left = [name for name in place.left() if Path(name).name not in (*case.files, *case.reports)]
+    assert number == signal.SIGKILL or not left, f"{told}: it leaves {left}"
     check_files(case, place, told, is_journalled=any(".put/state" in name for name in left))
     reader = forked(lambda: sys.exit(case.graphs.index(digest(load(case.target)))), place)
     read = waited(reader, SLOW)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from backedge.passes import outputs
 from backedge.passes.errors import InvalidModel
 from backedge.passes.outputs import check_output, drafted, output, settle
-from backedge.passes.scratch import Scratch, scratch
+from backedge.passes.scratch import Scratch, scratch, uninterrupted
 
 
 def write(target: Path, text: str = "new", beside: str = "") -> None:
@@ -310,6 +311,17 @@ def test_a_link_with_such_a_name_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / ".backedge-0123456789abcdef").symlink_to("models")
     write(tmp_path / "n.xml")
     assert (tmp_path / "models" / "m.xml").read_text() == "mine"
+
+
+def test_signals_wait(tmp_path: Path) -> None:
+    """Ctrl-C while files are moved: they are moved, then it is heard."""
+    with pytest.raises(KeyboardInterrupt):
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            (tmp_path / "m.xml").write_text("new")
+        (tmp_path / "later").write_text("")
+    assert contents(tmp_path) == {"m.xml": "new"}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_no_folder_for_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
