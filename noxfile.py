@@ -44,6 +44,12 @@ def full(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Processes that are killed at random times."""
+    _pytest(session, "-m", "fuzz")
+
+
+@nox.session
 def corpus(session: nox.Session) -> None:
     """Long runs over recorded models, and examples with frameworks."""
     session.install("flax", "equinox", "dm-haiku")

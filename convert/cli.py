@@ -6,6 +6,7 @@ What a command needs is imported when it runs: help and completion answer at onc
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -46,6 +47,10 @@ for command in (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit with its code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a locale has no character for is printed as its number
+            with contextlib.suppress(OSError):  # it was exchanged under the stream
+                stream.reconfigure(errors="backslashreplace")
     with stoppable():
         code = _code(arguments)
     if arguments is None:  # this is the process's work, and it is done: nothing is left to be interrupted

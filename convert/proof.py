@@ -16,7 +16,7 @@ from ..passes.match.matching import Matching, match
 from ..passes.match.reals import over_the_reals
 from ..passes.match.rules import TYPES
 from ..passes.match.terms import Table
-from ..passes.outputs import output
+from ..passes.outputs import write_text
 from ..passes.scratch import scratch
 from ..runtime.compare.matching import match_names
 from .files import to_dialect, to_hub
@@ -160,8 +160,7 @@ def write_certificate(proof: Proof, path: Path) -> str:
             check(file, *proof.matching.graphs)
         except Rejected as error:
             return f"there is no certificate: check can't follow the proof ({error})"
-    with output(path) as written:
-        written.write(text.encode())
+    write_text(text, path)
     return ""
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..passes.errors import InvalidModel
 from ..passes.outputs import writing
-from ..passes.scratch import Scratch, scratch
+from ..passes.scratch import Scratch, scratch, uninterrupted
 from ..runtime.compare.record import Report
 from ..runtime.compare.tolerance import Difference, measure_values
 from ..runtime.locate.telling import lines
@@ -166,9 +166,11 @@ def staging(folder: Path | None) -> Iterator[Path]:
         with scratch() as staged:
             yield staged
         return
-    with writing(folder):
-        made = Scratch(folder.resolve().parent)
+    made: Scratch | None = None
     try:
+        with writing(folder), uninterrupted():
+            made = Scratch(folder.resolve().parent)
         yield made.files
     finally:
-        made.close()
+        if made is not None:
+            made.close()

@@ -16,6 +16,7 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from ..passes import outputs
 from ..passes.errors import InvalidModel
 from ..passes.opset import Change
 from ..passes.outputs import output
@@ -131,5 +132,4 @@ def write_text(text: str, target: Path) -> None:
     if str(target) == "-":
         sys.stdout.write(text)
         return
-    with output(target) as file:
-        file.write(text.encode())
+    outputs.write_text(text, target)

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .errors import InvalidModel
-from .scratch import FILES, JOURNAL, Scratch, in_folder, is_ours, lock, remove
+from .scratch import FILES, JOURNAL, Scratch, in_folder, is_ours, lock, remove, uninterrupted
 
 _OLD, _STATE = "old", "state"
 _PATIENCE = 10.0  # seconds for another process to move its files
@@ -126,6 +126,16 @@ def output(target: Path) -> Iterator[IO[bytes]]:
             draft.put()
 
 
+def write_text(text: str, target: Path) -> None:
+    """Text as a file in UTF-8; half a character, as in a file name of another encoding, is written as its number.
+
+    Raises:
+        InvalidModel: it can't be written.
+    """
+    with output(target) as file:
+        file.write(text.encode(errors="backslashreplace"))
+
+
 @contextlib.contextmanager
 def drafted(target: Path, lasting: bool = True) -> Iterator[Draft]:
     """A place to write what is to stand at `target`; without `Draft.put` it is gone afterwards.
@@ -137,19 +147,22 @@ def drafted(target: Path, lasting: bool = True) -> Iterator[Draft]:
         InvalidModel: nothing can be written there.
     """
     place = place_of(target)
-    with writing(target):
-        made = Scratch(place.parent)
-    draft = Draft(target, place, made, lasting)
+    settle_all(place.parent)
+    made: Scratch | None = None
     try:
-        settle_all(place.parent)
-        yield draft
+        with writing(target), uninterrupted():
+            made = Scratch(place.parent)
+        yield Draft(target, place, made, lasting)
     except InvalidModel as error:  # it names the draft
-        text = str(error).replace(str(draft.path), str(target)).replace(f"{made.files}{os.sep}", "")
+        files = "" if made is None else f"{made.files}{os.sep}"
+        text = str(error).replace(f"{files}{place.name}", str(target)).replace(files, "") if files else str(error)
         if text == str(error):
             raise
         raise type(error)(text) from error.__cause__
     finally:
-        if (made.path / _STATE).exists():
+        if made is None:
+            pass
+        elif (made.path / _STATE).exists():
             made.leave()
         else:
             made.close()
@@ -187,31 +200,29 @@ class Draft:
             settle(self._target)
             if len(names) == 1:
                 os.replace(self.path, self._place)
-            else:
-                self._put_together(names)
+                return
+            while not self._put_together(names):
+                settle(self._target)
 
-    def _put_together(self, names: list[str]) -> None:
+    def _put_together(self, names: list[str]) -> bool:
+        """Move several files; whether no other process was about to do that."""
         folder = _journal_of(self._place)
-        while True:
+        with uninterrupted():
             try:
                 os.rename(self._scratch.path, folder)
-                break
             except OSError:
-                if not os.path.lexists(folder):
-                    raise
-            settle(self._target)
-        self._scratch.path = folder
-        (folder / _OLD).mkdir()
-        _write_state(folder, names, self._lasting)
-        try:
-            _complete(folder)
-        except OSError:
-            _go_back(folder)
-            raise
-        except BaseException:  # from a signal
-            if (folder / _STATE).exists():
+                if os.path.lexists(folder):
+                    return False
+                raise
+            self._scratch.path = folder
+            (folder / _OLD).mkdir()
+            _write_state(folder, names, self._lasting)
+            try:
                 _complete(folder)
-            raise
+            except OSError:
+                _go_back(folder)
+                raise
+        return True
 
 
 def settle(target: Path) -> None:
@@ -247,22 +258,23 @@ def settle_all(place: Path) -> None:
 
 def _settle_abandoned(folder: Path) -> bool:
     """Complete the journal of a process that is gone; whether it was one."""
-    held = lock(folder)
-    if held is None:
-        return False
-    try:
-        if (folder / _STATE).exists():
-            if _is_untouched(folder):
-                try:
-                    _complete(folder)
-                except OSError:
-                    _go_back(folder)
-            else:  # somebody has written these files since: they are theirs
-                os.unlink(folder / _STATE)
-    except OSError as error:
-        os.close(held)
-        raise InvalidModel(f"{folder}: what it holds can't be put in place: {error.strerror or error}") from None
-    remove(folder, held)
+    with uninterrupted():
+        held = lock(folder)
+        if held is None:
+            return False
+        try:
+            if (folder / _STATE).exists():
+                if _is_untouched(folder):
+                    try:
+                        _complete(folder)
+                    except OSError:
+                        _go_back(folder)
+                else:  # somebody has written these files since: they are theirs
+                    os.unlink(folder / _STATE)
+        except OSError as error:
+            os.close(held)
+            raise InvalidModel(f"{folder}: what it holds can't be put in place: {error.strerror or error}") from None
+        remove(folder, held)
     return True
 
 

@@ -16,7 +16,9 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,15 +39,40 @@ _NAME = re.compile(rf"\.?{_PREFIX}[0-9a-f]{{16}}({re.escape(JOURNAL)})?")
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 3  # where no folder can be locked, on file systems without locks, one serves that isn't
 
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 _looked_into: set[str] = set()
-"""The places where this process has removed what others left."""
+"""The folders for temporary files where this process has removed what others left."""
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """A moment in which signals that raise exceptions, as Ctrl-C does, wait: what is begun is brought to its end."""
+    if threading.current_thread() is not threading.main_thread():  # the exceptions are raised in the main one
+        yield
+        return
+    waiting: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    raising = {number: handler for number, handler in handlers.items() if callable(handler)}
+    try:
+        for number in raising:
+            signal.signal(number, lambda number, frame: waiting.append(number))
+        yield
+    finally:
+        for number, handler in raising.items():
+            signal.signal(number, handler)
+        if waiting:
+            signal.raise_signal(waiting[0])
 
 
 class Scratch:
     """A folder for work in progress, from which files can be renamed into the folder that it stands in.
 
+    What others left in the same place is removed first.
+
     Args:
-        place: where it stands, under a hidden name; the system's folder for temporary files where left out.
+        place: where it stands, under a hidden name; the system's folder for temporary files where left out, which is
+            looked through once.
 
     Attributes:
         path: the folder; whoever renames it changes this, too.
@@ -57,8 +84,8 @@ class Scratch:
     def __init__(self, place: Path | None = None) -> None:
         name = _PREFIX if place is None else f".{_PREFIX}"
         place = Path(tempfile.gettempdir()) if place is None else place
-        if str(place.absolute()) not in _looked_into:
-            _looked_into.add(str(place.absolute()))
+        if name != _PREFIX or str(place) not in _looked_into:
+            _looked_into.add(str(place))
             remove_leftovers(place)
         for _ in range(_ATTEMPTS):
             self.path = place / f"{name}{secrets.token_hex(8)}"
@@ -77,7 +104,8 @@ class Scratch:
 
     def close(self) -> None:
         """Remove it."""
-        remove(self.path, self._lock)
+        with uninterrupted():
+            remove(self.path, self._lock)
 
     def leave(self) -> None:
         """Keep it, for the next process to do with as with one that was left."""
@@ -92,14 +120,17 @@ def scratch() -> Iterator[Path]:
     Raises:
         InvalidModel: the system doesn't let us make one.
     """
+    made: Scratch | None = None
     try:
-        made = Scratch()
-    except OSError as error:
-        raise InvalidModel(f"no folder for temporary files can be made: {error.strerror or error}") from None
-    try:
+        try:
+            with uninterrupted():
+                made = Scratch()
+        except OSError as error:
+            raise InvalidModel(f"no folder for temporary files can be made: {error.strerror or error}") from None
         yield made.files
     finally:
-        made.close()
+        if made is not None:
+            made.close()
 
 
 def is_scratch(path: Path) -> bool:

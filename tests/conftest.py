@@ -98,7 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     shares = {_HERE / name: (name, share) for name, share in SHARES.items()}
     for item in items:
         name, share = shares.get(item.path, ("", None))
-        if share is None or any(item.get_closest_marker(other) for other in ("corpus", "bench")):
+        if share is None or any(item.get_closest_marker(other) for other in ("corpus", "bench", "fuzz")):
             continue
         if not share or seen[name] % share:
             item.add_marker(pytest.mark.full)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..graph import Graph, Node
-from ..outputs import output
+from ..outputs import write_text
 from .drawing import svg
 from .graphs import Painter
 
@@ -31,6 +31,4 @@ def write_svg(graph: Graph, path: Path) -> None:
     Raises:
         InvalidModel: the file can't be written.
     """
-    text = svg_text(graph)
-    with output(path) as file:
-        file.write(text.encode())
+    write_text(svg_text(graph), path)

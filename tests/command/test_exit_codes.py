@@ -197,8 +197,11 @@ def _check_json(report: dict[str, Any], case: Case) -> None:
     assert (report["error"]["traceback"] is not None) == (case.code == 70)
 
 
-@pytest.mark.parametrize("verb", ["convert", "verify"])
-def test_interrupted(verb: str, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("verb", "number", "code", "message"),
+    [("convert", signal.SIGTERM, 143, "ended by SIGTERM"), ("verify", signal.SIGINT, 130, "interrupted")],
+)
+def test_interrupted(verb: str, number: int, code: int, message: str, folder: Path) -> None:
     others = {"convert": ["o.xml"], "verify": ["twice.onnx"]}[verb]
     before = {path.name for path in folder.iterdir()}
     module = {"convert": "conversion", "verify": "verification"}[verb]
@@ -206,9 +209,9 @@ def test_interrupted(verb: str, folder: Path) -> None:
     wait = "def wait(*a, **k):\n print('now', flush=True)\n time.sleep(60)"
     usual = "signal.signal(signal.SIGINT, signal.default_int_handler)"  # a shell's background jobs inherit none
     patch = f"from backedge.convert import cli, {module} as m\n{wait}\nm.{name} = wait"
-    code = f"import signal, time; {usual}\n{patch}\ncli.main()"
+    script = f"import signal, time; {usual}\n{patch}\ncli.main()"
     with subprocess.Popen(
-        [sys.executable, "-c", code, verb, "relu.onnx", *others],
+        [sys.executable, "-c", script, verb, "relu.onnx", *others],
         cwd=folder,
         stdout=PIPE,
         stderr=PIPE,
@@ -216,10 +219,10 @@ def test_interrupted(verb: str, folder: Path) -> None:
     ) as process:
         assert process.stdout is not None and process.stdout.readline() == "now\n"
         time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert err.splitlines() == ["backedge: interrupted"]
+    assert process.returncode == code
+    assert err.splitlines() == [f"backedge: {message}"]
     assert {path.name for path in folder.iterdir()} == before
 
 
