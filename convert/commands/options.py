@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ...passes.operator_profiles import profiles
+from ...passes.workarounds import keeping_to_the_text
 from ..budget import LIMIT, TIMEOUT, TRIALS
 from ..format import FORMATS
 from ..request import Request
@@ -177,6 +178,19 @@ timeout_option = click.option(
     show_default=True,
     help="Time limit of one run in a runtime, in seconds.",
 )
+
+
+def _kept(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    ctx.with_resource(keeping_to_the_text(value))
+    return value
+
+
+faithful_option = click.option(
+    "--faithful",
+    is_flag=True,
+    callback=_kept,
+    help="Keep to the formats' text where OpenVINO's CPU is known to do otherwise: read IR so, write operators so.",
+)
 quiet_option = click.option(
     "--quiet", "-q", is_flag=True, expose_value=False, callback=_quieter, help="Print errors only."
 )
@@ -304,6 +318,7 @@ _CONVERSION = [
     ),
     proof_option,
     timeout_option,
+    faithful_option,
 ]
 
 

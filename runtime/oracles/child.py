@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...passes.errors import Endless, Unsupported
+from ...passes.workarounds import keeping_to_the_text
 from .outcome import one_line
 from .transport import read_values, write_values
 
@@ -67,7 +68,8 @@ def serve(module: str) -> None:
     request = json.loads(sys.stdin.readline())
     directory = Path(request["directory"])
     try:
-        session = importlib.import_module(full_name(module)).open_session(Path(request["path"]), request["options"])
+        with keeping_to_the_text(request.get("faithful", False)):
+            session = importlib.import_module(full_name(module)).open_session(Path(request["path"]), request["options"])
     except Exception as error:
         answer(error=_describe(error))
         return

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ...passes.workarounds import is_faithful
 from .forks import start
 from .outcome import Batch, Outcome, one_line
 from .transport import read_values, write_values
@@ -42,7 +43,7 @@ class Child:
 
     def __init__(self, module: str, path: Path, options: dict[str, Any], directory: Path) -> None:
         self._log = open(directory / "log", "w+b")  # noqa: SIM115  closed in close()
-        request = {"path": str(path), "directory": str(directory), "options": options}
+        request = {"path": str(path), "directory": str(directory), "options": options, "faithful": is_faithful()}
         self._process = start(module, request, self._log, directory)
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
