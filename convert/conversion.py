@@ -19,6 +19,7 @@ from ..passes.scratch import scratch
 from ..passes.structure.recurrent import FuseRecurrent
 from ..passes.structure.unroll import UnrollLoops
 from ..passes.types import Dim
+from ..passes.workarounds import keeping_to_the_text
 from ..runtime.compare.record import Report
 from .budget import TIMEOUT, TRIALS
 from .conversion_report import ConversionReport
@@ -57,6 +58,7 @@ def convert(
     proof: bool = True,
     certificate: str | Path | None = None,
     force: bool = False,
+    faithful: bool = False,
 ) -> ConversionReport:
     """Convert a model, and check the result: by proof, or by running both.
 
@@ -94,6 +96,7 @@ def convert(
         proof: match the files first; what is proved needs few inputs.
         certificate: the file for the certificate of a proof; none is written where there is no proof.
         force: write the target also where it is the source.
+        faithful: keep to the text of the formats where OpenVINO is known to do otherwise: see `passes.workarounds`.
 
     Raises:
         InvalidModel: the source can't be read, the target can't be written, or its library isn't installed.
@@ -102,6 +105,7 @@ def convert(
         TypeError: `source` is no model.
     """
     with contextlib.ExitStack() as stack:
+        stack.enter_context(keeping_to_the_text(faithful))
         file = stack.enter_context(stored(source, from_format, args=args, constants=constants, static_args=static_args))
         target, shown, to_format = stack.enter_context(_destination(to, to_format))
         wanted = format_of(target, to_format, "--to").in_style(mdf_style)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..passes.exit_codes import ExitCode
 from ..passes.match.differences import Difference, differences
+from ..passes.workarounds import keeping_to_the_text
 from ..runtime.compare.page import render
 from .files import hub_of
 from .objects import Source, stored
@@ -98,14 +99,19 @@ def diff(
     b: Source,
     formats: tuple[str | None, str | None] = (None, None),
     names: tuple[str, str] | None = None,
+    *,
+    faithful: bool = False,
 ) -> DiffReport:
     """Match two models of any formats, and say where they part.
+
+    Args:
+        faithful: read files as the text of their formats says, where OpenVINO is known to do otherwise.
 
     Raises:
         InvalidModel: a file can't be read.
         Unsupported: what can't be taken to the hub.
     """
-    with stored(a, formats[0]) as first, stored(b, formats[1]) as second:
+    with keeping_to_the_text(faithful), stored(a, formats[0]) as first, stored(b, formats[1]) as second:
         matching = matched(hub_of(first.path, first.format), hub_of(second.path, second.format))
     found = differences(matching)
     outputs = {name: one is not None and one is other for name, (one, other) in matching.outputs.items()}

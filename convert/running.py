@@ -12,6 +12,7 @@ import numpy as np
 from ..passes.errors import BackedgeError, InvalidModel, Unsupported
 from ..passes.graph import Graph
 from ..passes.scratch import scratch
+from ..passes.workarounds import keeping_to_the_text
 from ..runtime import run as run_graph
 from ..runtime.compare.runnables import on_file
 from ..runtime.oracles import ORACLES, Values, why_unavailable
@@ -25,7 +26,12 @@ EXECUTOR = "executor"
 
 
 def run(
-    source: Source, inputs: Mapping[str, Any], on: str = EXECUTOR, *, format: str | None = None
+    source: Source,
+    inputs: Mapping[str, Any],
+    on: str = EXECUTOR,
+    *,
+    format: str | None = None,
+    faithful: bool = False,
 ) -> dict[str, Values]:
     """Run a model once.
 
@@ -36,6 +42,7 @@ def run(
         on: "executor", or a runtime, for which a model of another format than its own is converted where it doesn't
             read that, or can't load the file.
         format: of a file whose suffix doesn't say it.
+        faithful: read the model as the text of its format says, where OpenVINO is known to do otherwise.
 
     Returns:
         Output name -> array (or list, or None), in the order of the model's outputs.
@@ -47,7 +54,7 @@ def run(
     """
     if on == EXECUTOR and isinstance(source, Graph):
         return run_graph(source, inputs)
-    with stored(source, format) as file:
+    with keeping_to_the_text(faithful), stored(source, format) as file:
         inputs = as_declared(file.path, inputs, file.format)
         if on == EXECUTOR:
             with judged(file.path, file.format):

@@ -15,6 +15,7 @@ from ..passes.graph import Graph
 from ..passes.progress import stage
 from ..passes.scratch import scratch
 from ..passes.types import Dim
+from ..passes.workarounds import keeping_to_the_text
 from ..runtime.compare.coverage import unreached
 from ..runtime.compare.input_roles import random_operators, signature_of
 from ..runtime.compare.inputs import design
@@ -156,6 +157,7 @@ def verify(
     proof: bool = True,
     certificate: str | Path | None = None,
     looking: Looking | None = None,
+    faithful: bool = False,
 ) -> Report:
     """Whether two models compute the same.
 
@@ -177,6 +179,7 @@ def verify(
         names: what the report calls the two.
         certificate: the file for the certificate of a proof; none is written where there is no proof.
         looking: how deep to look into what differs.
+        faithful: read files as the text of their formats says, where OpenVINO is known to do otherwise.
         proof: match the files first; not with inputs or tolerances of one's own, which ask for numbers.
 
     Returns:
@@ -188,6 +191,7 @@ def verify(
         TypeError: something is no model.
     """
     with (
+        keeping_to_the_text(faithful),
         stored(a, formats[0]) as first,
         stored(b, formats[1]) as second,
         scratch() as place,

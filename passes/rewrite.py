@@ -33,6 +33,7 @@ from .schemas import schema
 from .sizes import OpenSize, Size
 from .tensor import TensorData
 from .types import DType, Type, is_known, merge
+from .workarounds import Used
 
 Rule = Callable[["Builder", Node], "Value | Sequence[Value] | None"]
 
@@ -119,6 +120,7 @@ class Rewriter:
     `stamp` tells the version at which a node without regions stays as it is otherwise, which is the quickest way.
     `aliases` are old values whose place was taken by a value that already stands for another, and is named after that.
     `notes` collects what the report should say (a dropped layout, a decomposition and its cost).
+    `workarounds`: of the target's runtime, which were used.
     `origin` is that of the node which is being rewritten; `made_of` counts instead, while what it is made of is.
     `given`: the nodes are a file's own (`graph.GIVEN`). Where a rule then fails in a way that no rule should, ONNX's
     schema and inference are asked whether the node is one at all: it is refused if not, else the failure is ours.
@@ -132,6 +134,7 @@ class Rewriter:
     fallback: Rule = _refuse
     names: Names = field(default_factory=Names)
     notes: list[str] = field(default_factory=list)
+    workarounds: Used = field(default_factory=Used)
     context: Any = None
     root: Graph | None = None
     claimed: set[Value] = field(default_factory=set)

@@ -20,6 +20,7 @@ from .options import (
     FILE,
     Number,
     certificate_option,
+    faithful_option,
     from_both_option,
     json_option,
     many_options,
@@ -80,6 +81,7 @@ def _both(a: Path, b: Path, formats: tuple[str, ...]) -> Iterator[tuple[Stored, 
 @proof_option
 @certificate_option
 @timeout_option
+@faithful_option
 @memory_option
 @click.option(
     "--repro",
@@ -111,6 +113,7 @@ def verify(
     proof: bool,
     certificate: Path | None,
     timeout: float,
+    faithful: bool,
     memory: int,
     repro: Path | None,
     json_file: str | None,
@@ -137,6 +140,7 @@ def verify(
         "shapes": dict(shapes),
         "timeout": timeout,
         "proof": proof,
+        "faithful": faithful,
     }
     if pairs:
         alone = {"--inputs": inputs, "--certificate": certificate, "--repro": repro, "--html": html_file}
@@ -211,9 +215,12 @@ def _verify_one(
 @from_both_option
 @json_option
 @click.option("--html", "html_file", type=FILE, callback=writable, help="Write the differences as a page.")
+@faithful_option
 @quiet_option
 @verbose_option
-def diff(a: Path, b: Path, formats: tuple[str, ...], json_file: str | None, html_file: Path | None) -> int:
+def diff(
+    a: Path, b: Path, formats: tuple[str, ...], json_file: str | None, html_file: Path | None, faithful: bool
+) -> int:
     """Match A and B without running them, and list the operators that they don't share.
 
     Exit code 0 if every output is proved equal, 1 if they part.
@@ -226,7 +233,9 @@ def diff(a: Path, b: Path, formats: tuple[str, ...], json_file: str | None, html
     from ..terminal import working, write_json, write_text
 
     with working(f"matching {a.name} and {b.name}"), _both(a, b, formats) as (one, other):
-        report = differ.diff(one.path, other.path, (one.format, other.format), (one.name, other.name))
+        report = differ.diff(
+            one.path, other.path, (one.format, other.format), (one.name, other.name), faithful=faithful
+        )
     if json_file is not None:
         write_json(report.to_json(), json_file)
     if html_file is not None:
@@ -243,9 +252,10 @@ def diff(a: Path, b: Path, formats: tuple[str, ...], json_file: str | None, html
 @click.argument("b", type=FILE)
 @from_both_option
 @json_option
+@faithful_option
 @quiet_option
 @verbose_option
-def check(certificate: Path, a: Path, b: Path, formats: tuple[str, ...], json_file: str | None) -> int:
+def check(certificate: Path, a: Path, b: Path, formats: tuple[str, ...], json_file: str | None, faithful: bool) -> int:
     """Check that CERTIFICATE shows A and B to compute the same, without any part of what found the proof.
 
     Exit code 0 if it does, 1 if it doesn't.

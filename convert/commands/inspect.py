@@ -10,7 +10,7 @@ import click
 from ..format import FORMATS
 from ..request import request
 from .convert import given
-from .options import FILE, RUNTIMES, from_option, quiet_option, verbose_option, writable
+from .options import FILE, RUNTIMES, faithful_option, from_option, quiet_option, verbose_option, writable
 
 
 @click.command()
@@ -24,9 +24,12 @@ from .options import FILE, RUNTIMES, from_option, quiet_option, verbose_option, 
 )
 @click.option("--output", type=str, callback=writable, help="Write the outputs to this .npz file.")
 @from_option
+@faithful_option
 @quiet_option
 @verbose_option
-def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None, format: str | None) -> int:
+def run(
+    model: Path, inputs: Path | None, seed: int, on: str, output: str | None, format: str | None, faithful: bool
+) -> int:
     """Run MODEL once and show what it gives.
 
     A runtime that doesn't read MODEL's format, or can't load the file, is given a conversion of it. - is standard
@@ -49,7 +52,7 @@ def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None
             if inputs is None
             else as_declared(file.path, read_inputs(inputs), file.format)
         )
-        outputs = running.run(file.path, fed, on, format=file.format)
+        outputs = running.run(file.path, fed, on, format=file.format, faithful=faithful)
     if output is not None:
         save_npz(outputs, output)
     say(values_table(fed, "inputs"), values_table(outputs, f"outputs ({on})"))
@@ -61,9 +64,10 @@ def run(model: Path, inputs: Path | None, seed: int, on: str, output: str | None
 @click.option("--hub", is_flag=True, help="Show the hub's form, with canonical loops, instead of the file's own.")
 @click.option("--svg", type=FILE, callback=writable, help="Draw the graph and its loops' wiring into this file.")
 @from_option
+@faithful_option
 @quiet_option
 @verbose_option
-def show(model: Path, hub: bool, svg: Path | None, format: str | None) -> int:
+def show(model: Path, hub: bool, svg: Path | None, format: str | None, faithful: bool) -> int:
     """Print MODEL as text that a person can read, or draw it.
 
     \b

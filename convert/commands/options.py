@@ -14,6 +14,7 @@ import click
 from ...passes.errors import InvalidModel
 from ...passes.operator_profiles import profiles
 from ...passes.outputs import check_output
+from ...passes.workarounds import keeping_to_the_text
 from ..budget import LIMIT, TIMEOUT, TRIALS
 from ..format import FORMATS
 from ..request import Request
@@ -179,6 +180,19 @@ timeout_option = click.option(
     show_default=True,
     help="Time limit of one run in a runtime, in seconds.",
 )
+
+
+def _kept(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    ctx.with_resource(keeping_to_the_text(value))
+    return value
+
+
+faithful_option = click.option(
+    "--faithful",
+    is_flag=True,
+    callback=_kept,
+    help="Keep to the formats' text where OpenVINO's CPU is known to do otherwise: read IR so, write operators so.",
+)
 quiet_option = click.option(
     "--quiet", "-q", is_flag=True, expose_value=False, callback=_quieter, help="Print errors only."
 )
@@ -306,6 +320,7 @@ _CONVERSION = [
     ),
     proof_option,
     timeout_option,
+    faithful_option,
 ]
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from ...passes.errors import Endless, Unsupported
+from ...passes.workarounds import keeping_to_the_text
 from .answer import Answer
 from .outcome import one_line
 from .transport import read_values, write_values
@@ -68,7 +69,8 @@ def serve(module: str) -> None:
     request = json.loads(sys.stdin.readline())
     directory = Path(request["directory"])
     try:
-        session = importlib.import_module(full_name(module)).open_session(Path(request["path"]), request["options"])
+        with keeping_to_the_text(request.get("faithful", False)):
+            session = importlib.import_module(full_name(module)).open_session(Path(request["path"]), request["options"])
     except Exception as error:
         answer(Answer(_describe(error)))
         return

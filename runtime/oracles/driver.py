@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from ...passes.errors import BackedgeError
 from ...passes.scratch import scratch
+from ...passes.workarounds import is_faithful
 from .answer import LONGEST, Answer
 from .forks import start
 from .outcome import Batch, Outcome, Stage, one_line
@@ -48,7 +49,7 @@ class Child:
 
     def __init__(self, module: str, path: Path, options: dict[str, Any], directory: Path) -> None:
         self._log = open(directory / "log", "w+b")  # noqa: SIM115  closed in close()
-        request = {"path": str(path), "directory": str(directory), "options": options}
+        request = {"path": str(path), "directory": str(directory), "options": options, "faithful": is_faithful()}
         self._process = start(module, request, self._log, directory)
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()

@@ -59,7 +59,9 @@ def refuse_calls(computation: Any, registered: Collection[str]) -> None:
         if target in registered or target in ANNOTATIONS or target in _EXPANDED or _DIALECTS.fullmatch(target):
             continue
         if calls_python(target):
-            raise Unsupported(f"custom-call {name}", f"{target} calls a function of the Python process that traced the model")
+            raise Unsupported(
+                f"custom-call {name}", f"{target} calls a function of the Python process that traced the model"
+            )
         raise Unsupported(f"custom-call {name}", f"{target!r} isn't among the functions that are called here")
 
 

@@ -135,7 +135,9 @@ STABLEHLO = {
     "original": mlir(MLIR_CALL.format("xla_python_cpu_callback", 1, '"0"')),
     "buffer": mlir(MLIR_CALL.format("xla_buffer_python_cpu_callback", 4, TYPED)),
     "escaped": mlir(MLIR_CALL.format(r"xla_\66fi_python_cpu\5Fcallback", 4, TYPED)),
-    "called": mlir("func.call @inner(%x) : (tensor<2xf32>) -> tensor<2xf32>", function(MLIR_CALL.format(PYTHON, 4, TYPED))),
+    "called": mlir(
+        "func.call @inner(%x) : (tensor<2xf32>) -> tensor<2xf32>", function(MLIR_CALL.format(PYTHON, 4, TYPED))
+    ),
     "composite": mlir(COMPOSITE, function(MLIR_CALL.format(PYTHON, 4, TYPED))),
     "branch": mlir(IF.format(MLIR_CALL.format(PYTHON, 4, TYPED))).replace(
         "    %y", "    %p = stablehlo.constant dense<true> : tensor<i1>\n    %y"
@@ -153,7 +155,8 @@ def test_a_call_of_python_is_found_however_it_is_spelled(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["", "nope", "system", "dce_sink", "cu_threefry2x32_ffi", "lapack_sgetrf", "tpu_custom_call", "mhlo.a\\42 b"]
+    "target",
+    ["", "nope", "system", "dce_sink", "cu_threefry2x32_ffi", "lapack_sgetrf", "tpu_custom_call", "mhlo.a\\42 b"],
 )
 def test_what_isnt_known_is_not_called(target: str) -> None:
     with pytest.raises(Unsupported, match="isn't among the functions that are called here"):
@@ -178,10 +181,13 @@ def written(kind: str) -> bytes:
     return artifact if kind == "bytecode" else b"\0\0\0\0" + len(artifact).to_bytes(4, "little") + artifact
 
 
-@pytest.mark.parametrize(("kind", "suffix"), [
-    ("hlo", ".hlo"), ("proto", ".hlo.pb"), ("mlir", ".mlir"), ("bytecode", ".mlirbc"), ("export", ".jax_export")
-])
-def test_files_of_every_kind_are_refused(kind: str, suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "suffix"),
+    [("hlo", ".hlo"), ("proto", ".hlo.pb"), ("mlir", ".mlir"), ("bytecode", ".mlirbc"), ("export", ".jax_export")],
+)
+def test_files_of_every_kind_are_refused(
+    kind: str, suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / f"m{suffix}"
     path.write_bytes(written(kind))
     (outcome,) = run_file("xla", path, [{"x": X}], timeout=60)

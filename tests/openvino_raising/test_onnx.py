@@ -13,7 +13,6 @@ from .onnx_sweep import ORACLE, REFUSED, RIGHT, Verdict, judging, sweep
 from .test_numbers import BUILT
 
 KNOWN = {
-    "test_div_int32_trunc": "Divide with m_pythondiv, which OpenVINO's CPU runtime doesn't obey",
     "convert_f8_large": "ONNX Runtime saturates where saturate is 0",
 }
 """Where one of the runtimes doesn't do what its specification says."""

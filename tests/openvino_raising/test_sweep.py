@@ -13,7 +13,6 @@ NODES = {
     "test_bernoulli_seed_expanded": "random numbers",
     "test_bitshift_right_int32_negative_shift": "shifts by a negative number, which ONNX leaves open",
     "test_bitshift_right_int8_negative_shift": "shifts by a negative number, which ONNX leaves open",
-    "test_div_int32_trunc": "Divide with m_pythondiv, which OpenVINO's CPU runtime doesn't obey",
 }
 CATALOGUE = {
     "scan8_no_output@0": "OpenVINO's IR adds values of different shapes; its runtime gives what stood in memory",

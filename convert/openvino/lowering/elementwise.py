@@ -18,22 +18,13 @@ from ....passes.rewrite import Builder, Rule, collect, combine, renamed, rule
 from ....passes.types import DType
 from ..attributes import BOOLEAN, kind_of
 from ..layers import HUB_ATTRIBUTES, LAYERS, OF_HUB, PLAIN, HubAttribute
+from ..workarounds import QUOTIENTS
 from .tools import LARGEST, convert, element_type, number, saturated, scalar
 
 
 @rule("", "Identity")
 def identity(op: Builder, node: Node) -> Value:
     return required(node, 0)
-
-
-@rule("", "Add", "Mul", "Neg", "Sub")
-def narrow(op: Builder, node: Node) -> Value | None:
-    """8-bit integers in int32: OpenVINO's CPU stops at 255 where ONNX begins again at 0."""
-    dtype = required(node, 0).tensor.dtype
-    if dtype not in (DType.INT8, DType.UINT8):
-        return None
-    wide = [convert(op, node, value, DType.INT32) for value in node.inputs if value is not None]
-    return convert(op, node, op.call(OF_HUB[node.op_type], *wide), dtype)
 
 
 @rule("", "Greater", "GreaterOrEqual")
@@ -53,7 +44,7 @@ def divide(op: Builder, node: Node) -> Value:
     Quotients of 8 bits are rounded to the nearest by its CPU, in either mode.
     """
     dtype = dtype_of(node, required(node, 0))
-    if not dtype.is_integer or dtype.bits > 8:
+    if not dtype.is_integer or dtype.bits > 8 or not op.rewriter.workarounds.take(QUOTIENTS):
         return op.Divide(*node.inputs, m_pythondiv=False if dtype.is_integer else None)
     a, b = (convert(op, node, required(node, index), DType.INT32) for index in range(2))
     return convert(op, node, op.Divide(a, b, m_pythondiv=False), dtype)

@@ -11,6 +11,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, Rule, collect, rule
 from ....passes.types import DType
+from ..workarounds import UNORDERED
 from .context import context_of
 from .tools import (
     axes_mask,
@@ -152,6 +153,15 @@ def reduce_log_sum_exp(op: Builder, node: Node) -> Value:
 # along one axis ----------------------------------------------------------------------------------
 
 
+def _ordered(op: Builder, data: Value, most: bool) -> Value | None:
+    """Numbers with the largest, or the lowest, in the place of NaN; None where there is none, or the text counts."""
+    if data.tensor.dtype is None or not data.tensor.dtype.is_float or data.data is not None:
+        return None
+    if not op.rewriter.workarounds.take(UNORDERED):
+        return None
+    return op.Select(op.IsNaN(data), op.const(math.inf if most else -math.inf, data.tensor.dtype), data)
+
+
 def _top(op: Builder, node: Node, data: Value, axis: int, largest: bool) -> Value:
     """Where along the axis the first largest (smallest) value is, i64, the axis kept with size 1."""
     mode = "max" if largest else "min"
@@ -165,10 +175,12 @@ def arg_extreme(op: Builder, node: Node) -> Value:
     if rank_of(node, data) == 0:
         return i64(op, 0)
     axis = axis_of(node, node.attributes.get("axis", 0), rank_of(node, data))
+    largest = node.op_type == "ArgMax"
+    data = _ordered(op, data, largest) or data
     last = flag(node, "select_last_index")
     if last:
         data = slice_axis(op, data, -1, np.iinfo(np.int64).min, -1, axis)
-    found = _top(op, node, data, axis, node.op_type == "ArgMax")
+    found = _top(op, node, data, axis, largest)
     if last:
         found = op.Subtract(op.Subtract(size_of(op, node, data, axis), i64(op, [1])), found)
     return found if flag(node, "keepdims", 1) else op.Squeeze(found, i64(op, [axis]))
@@ -183,13 +195,16 @@ def topk(op: Builder, node: Node) -> tuple[Value, ...]:
     axis = axis_of(node, node.attributes.get("axis", -1), rank_of(node, data))
     wanted = vector(op, convert(op, node, required(node, 1), DType.INT64))
     some = bool(ints(wanted)) and ints(wanted) != [0]
+    ordered = _ordered(op, data, True)
     made = op.TopK(
-        data,
+        data if ordered is None else ordered,
         scalar(op, wanted if some else op.Maximum(wanted, i64(op, [1]))),
         axis=axis,
         mode="max" if flag(node, "largest", 1) else "min",
         _outputs=2,
     )
+    if ordered is not None:
+        made = op.GatherElements(data, made[1], axis=axis), made[1]
     return made if some else tuple(slice_axis(op, value, 0, wanted, axis=axis) for value in made)
 
 

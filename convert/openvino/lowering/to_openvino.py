@@ -10,7 +10,21 @@ from ..dialect import DOMAIN
 from ..interface import put_notes
 from ..names import add_aliases, align_results, name_anew
 from ..origin import ORIGIN
-from . import branches, elementwise, image, index, lower_loop, nn, quantize, random, recurrent, reduce, shape, text
+from . import (
+    branches,
+    elementwise,
+    image,
+    index,
+    integers,
+    lower_loop,
+    nn,
+    quantize,
+    random,
+    recurrent,
+    reduce,
+    shape,
+    text,
+)
 from .admission import check_interface, check_types, limits
 from .context import Context
 from .functions import by_function, folded
@@ -19,7 +33,10 @@ from .restore import restore
 from .rt_info import mark
 from .states import assign_variables, read_variables
 
-_FAMILIES = (branches, text, elementwise, image, index, lower_loop, nn, quantize, random, recurrent, reduce, shape)
+_FAMILIES = (
+    *(branches, text, integers, elementwise),  # integers before those that are rules for all types
+    *(image, index, lower_loop, nn, quantize, random, recurrent, reduce, shape),
+)
 _RULES = combine(*(family.RULES for family in _FAMILIES))
 RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
 """The rules by operator. What has none goes through its function body, where ONNX defines one."""
@@ -55,6 +72,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
     lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *resolved, *rewriter.notes, *limits(source)]
+    lowered.meta[NOTES] += rewriter.workarounds.notes()
     lowered.meta[NOTES] += mark(lowered, context)
     fixed = [value.name for value in lowered.inputs if value.data is not None]
     if fixed:

@@ -13,6 +13,7 @@ from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
 from ....passes.types import DType, TensorType
 from ..dialect import DOMAIN
+from ..workarounds import FLOOR, SATURATED
 from .support import Results, aligned, call, constant, element_type, round_half_away, rows, scalar
 
 
@@ -51,15 +52,29 @@ def _disagrees(op: Builder, remainder: Value, divisor: Value) -> Value:
 
 @rule(DOMAIN, "Divide")
 def divide(op: Builder, node: Node) -> Results:
-    """Divide-1: of integers the floor, unless `m_pythondiv` is false; ONNX's Div truncates."""
+    """Divide-1: of integers the floor, unless `m_pythondiv` is false; ONNX's Div truncates, and so does the CPU."""
     a, b = aligned(op, node)
     dtype = dtype_of(node, a)
     quotient = call(op, "Div", a, b)
     if not dtype.is_integer or not dtype.is_signed or not node.attributes.get("m_pythondiv", True):
         return quotient
+    if op.rewriter.workarounds.take(FLOOR):
+        return quotient
     op.rewriter.notes.append(f"{node!r}: rounds down, as m_pythondiv says; OpenVINO's CPU runtime rounds towards zero")
     wrong = _disagrees(op, op.Mod(a, b, fmod=1), b)
     return op.Sub(quotient, cast(op, wrong, dtype))
+
+
+@rule(DOMAIN, "Add", "Multiply", "Subtract")
+def saturated(op: Builder, node: Node) -> Results | None:
+    """Add-1, Multiply-1, Subtract-1 of 8-bit integers: the CPU stops at the type's limits."""
+    dtype = input_of(node).tensor.dtype
+    if dtype not in (DType.INT8, DType.UINT8) or not op.rewriter.workarounds.take(SATURATED):
+        return None
+    a, b = (cast(op, value, DType.INT32) for value in aligned(op, node))
+    made = op.call({"Multiply": "Mul", "Subtract": "Sub"}.get(node.op_type, node.op_type), a, b)
+    low, high = (op.const(limit, DType.INT32) for limit in dtype.integer_limits)
+    return cast(op, op.Min(op.Max(made, low), high), dtype)
 
 
 @rule(DOMAIN, "Power")

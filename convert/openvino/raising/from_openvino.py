@@ -126,7 +126,7 @@ def _raised(graph: Graph) -> tuple[Graph, States]:
         RemoveDead()(new)  # what has become part of a quantizer
         drop_unused_constants(new)
     check_types(new)
-    notes = [*rewriter.notes, *_left_out(graph)]
+    notes = [*rewriter.notes, *rewriter.workarounds.notes(), *_left_out(graph)]
     if notes:
         new.meta[NOTES] = notes
     return new, states

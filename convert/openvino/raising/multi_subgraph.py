@@ -12,8 +12,8 @@ the last pass, the concatenation of all of them, the source of any number of bac
 | the last value of a Result without back edge | carried from zeros, which nobody sees unless there are no passes |
 | a small constant fed through a port | a constant of the body |
 
-OpenVINO's CPU runtime reads a sequence from its beginning whatever `start` says; the specification's meaning is kept
-here, and noted.
+OpenVINO's CPU runtime reads a sequence from its beginning whatever `start` says, and so is it read here, unless the
+specification's meaning is to be kept; either is noted.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from ..dialect import (
     OutputMap,
 )
 from ..portmaps import CONDITION, ITERATION
+from ..workarounds import FROM_FIRST
 from .support import Results, constant, scalar
 
 _MOST_COPIED = 64  # elements of a constant that a body gets a copy of
@@ -134,18 +135,24 @@ class _Assembly:
         part, stride = entry.part_size, entry.stride
         if part < 1 or not stride:
             raise InvalidModel(f"{self.node!r}: part_size {part}, stride {stride} in its port map")
-        if entry.start not in (0, -1):
+        start, end = entry.start, entry.end
+        if start in (0, -1):
+            pass
+        elif (start > 0) == (stride > 0) and self.op.rewriter.workarounds.take(FROM_FIRST):
+            first = 0 if stride > 0 else -1
+            start, end = first, end + first - start  # as many parts
+        else:
             self.op.rewriter.notes.append(
                 f"{self.node!r}: input {entry.external} is sliced from {entry.start}, as the specification says;"
                 " OpenVINO's CPU runtime takes as many parts, but from the first on"
             )
         axis = self._axis(entry, value)
         if abs(stride) == part:
-            slot = Sliced(axis, entry.start, entry.end, stride, part)
+            slot = Sliced(axis, start, end, stride, part)
             self._slot(slot, entry.parameter, value)
         elif part == 1:  # a single element, others skipped
             axis %= rank_of(self.node, value)
-            self.slots.append(Sliced(axis, entry.start, entry.end, stride, None))
+            self.slots.append(Sliced(axis, start, end, stride, None))
             self.operands.append(value)
             shape = parameter.tensor.shape
             kept = None if shape is None else tuple(dim for index, dim in enumerate(shape) if index != axis)

@@ -1,0 +1,432 @@
+"""The entries of docs/runtime-faults.md: each a model, run in its runtime, and what is right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+RUNTIMES = {
+    "openvino": ("OpenVINO, CPU", ("openvino",)),
+    "onnxruntime": ("ONNX Runtime, CPU", ("onnxruntime", "onnx")),
+    "reference": ("onnx's reference evaluator", ("onnx",)),
+    "xla": ("XLA, CPU", ("jax", "jaxlib")),
+}
+"""By the name of an entry's runtime: the heading, and packages whose versions count."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault.
+
+    Attributes:
+        name: of the entry, and its anchor on the page.
+        runtime: of `RUNTIMES`.
+        title: what is wrong, in a line.
+        by: the text, or the arithmetic, that says what is right.
+        workaround: what backedge does about it.
+        run: gives (what the runtime gives, what is right); its source is what the page shows.
+        right: what is right, for entries whose process may die before it says so.
+    """
+
+    name: str
+    runtime: str
+    title: str
+    by: str
+    workaround: str
+    run: Callable[[], tuple[Any, Any]]
+    right: str = ""
+
+
+FAULTS: list[Fault] = []
+
+
+def _fault(runtime: str, title: str, by: str, workaround: str, right: str = "") -> Callable[..., Any]:
+    def add(run: Callable[[], tuple[Any, Any]]) -> Callable[[], tuple[Any, Any]]:
+        FAULTS.append(Fault(run.__name__.replace("_", "-"), runtime, title, by, workaround, run, right))
+        return run
+
+    return add
+
+
+# how models are run ------------------------------------------------------------------------------
+
+
+def openvino_run(build: Callable[..., Any], *arrays: np.ndarray[Any, Any], open_sizes: bool = False) -> list[Any]:
+    """What OpenVINO's CPU gives for nodes built from one parameter for each array."""
+    import openvino as ov
+    from openvino import opset15 as op
+
+    shapes = [[-1] * array.ndim if open_sizes else list(array.shape) for array in arrays]
+    inputs = [op.parameter(shape, ov.Type(array.dtype)) for shape, array in zip(shapes, arrays, strict=True)]
+    return compiled(ov.Model([build(op, *inputs)], inputs, "m"))(list(arrays))[0].tolist()
+
+
+def compiled(model: Any) -> Any:
+    """A model on OpenVINO's CPU, float32 computed as float32."""
+    import openvino as ov
+
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+    return ov.Core().compile_model(model, "CPU", settings)
+
+
+def negating_loop(op: Any, trip: Any, start: Any, x: Any) -> Any:
+    """A Loop-5 that negates x at each pass: the last value, and all of them."""
+    import openvino as ov
+
+    value = op.parameter([1], ov.Type.f32)
+    following, onward = op.result(op.negative(value)), op.result(op.constant(np.array([True])))
+    loop = op.loop(trip, start)
+    loop.set_function(ov.Model([following, onward], [value], "body"))
+    loop.set_special_body_ports([-1, 1])
+    loop.set_merged_input(value, x.output(0), following.output(0))
+    last = loop.get_iter_value(following.output(0), -1)
+    return last, loop.get_concatenated_slices(following.output(0), 0, 1, 1, -1, 0)
+
+
+def model_of(text: str) -> Any:
+    """An ONNX model of the text of a graph, at opset 21."""
+    import onnx
+
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+
+
+def onnxruntime_run(text: str, **feeds: Any) -> list[Any]:
+    """What ONNX Runtime gives for the first output."""
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    session = onnxruntime.InferenceSession(model_of(text).SerializeToString())
+    return session.run(None, feeds)[0].tolist()
+
+
+def reference_run(text: str, **feeds: Any) -> Any:
+    """What onnx's reference evaluator gives for the first output, or its error."""
+    from onnx.reference import ReferenceEvaluator
+
+    try:
+        return ReferenceEvaluator(model_of(text)).run(None, feeds)[0].tolist()
+    except Exception as error:
+        return f"an error: {type(error).__name__}"
+
+
+# OpenVINO ----------------------------------------------------------------------------------------
+
+_AVOIDED = "in IR that is written (`{}`)"
+
+
+@_fault(
+    "openvino",
+    "8-bit integers stop at the type's limits",
+    "two's complement, as in NumPy and ONNX Runtime",
+    _AVOIDED.format("narrow-integers"),
+)
+def openvino_narrow_sum() -> tuple[Any, Any]:
+    x = np.array([100, -100], np.int8)
+    return openvino_run(lambda op, x: op.add(x, x), x), (x + x).tolist()
+
+
+@_fault(
+    "openvino",
+    "A quotient of 8-bit integers of open sizes is rounded to the nearest",
+    "ONNX's Div, and Divide-1 with m_pythondiv false: towards zero",
+    _AVOIDED.format("narrow-quotients"),
+)
+def openvino_narrow_quotient() -> tuple[Any, Any]:
+    x, y = np.array([7, -7], np.int8), np.array([2, 2], np.int8)
+    return openvino_run(lambda op, x, y: op.divide(x, y), x, y, open_sizes=True), [3, -3]
+
+
+@_fault(
+    "openvino",
+    "Integer division rounds towards zero",
+    "Divide-1: with m_pythondiv, which is the default, it rounds down",
+    "IR is read as the CPU computes it (`integer-division`)",
+)
+def openvino_integer_division() -> tuple[Any, Any]:
+    x, y = np.array([-7, 7], np.int32), np.array([2, -2], np.int32)
+    return openvino_run(lambda op, x, y: op.divide(x, y), x, y), (x // y).tolist()
+
+
+@_fault(
+    "openvino",
+    "uint32 constants from 2^31 on become 2^31 - 1",
+    "arithmetic modulo 2^32",
+    _AVOIDED.format("unsigned-32"),
+)
+def openvino_unsigned_constant() -> tuple[Any, Any]:
+    x, big = np.array([0, 1], np.uint32), np.uint32(4_000_000_000)
+    return openvino_run(lambda op, x: op.add(x, op.constant(big)), x), (x + big).tolist()
+
+
+@_fault(
+    "openvino",
+    "uint32 from 2^31 on is less than 0",
+    "the type has no negative numbers",
+    _AVOIDED.format("unsigned-32"),
+)
+def openvino_unsigned_maximum() -> tuple[Any, Any]:
+    x, y = np.array([4_000_000_000], np.uint32), np.array([1], np.uint32)
+    return openvino_run(lambda op, x, y: op.maximum(x, y), x, y), np.maximum(x, y).tolist()
+
+
+@_fault(
+    "openvino",
+    "The largest numbers beside NaN aren't the largest",
+    "any order of numbers: 3 is larger than 1, wherever NaN stands",
+    _AVOIDED.format("nan-order"),
+)
+def openvino_top_beside_nan() -> tuple[Any, Any]:
+    x = np.array([1, np.nan, 3, 2], np.float32)
+    return openvino_run(lambda op, x: op.topk(x, op.constant(3), 0, "max", "value").output(0), x), [np.nan, 3.0, 2.0]
+
+
+@_fault(
+    "openvino",
+    "The least number beside NaN isn't the least",
+    "NumPy: NaN's own index 1; by IEEE's minNum that of 1, which is 0",
+    _AVOIDED.format("nan-order"),
+)
+def openvino_least_beside_nan() -> tuple[Any, Any]:
+    x = np.array([1, np.nan, 3, 2], np.float32)
+    return openvino_run(lambda op, x: op.topk(x, op.constant(1), 0, "min", "value").output(1), x), [1]
+
+
+@_fault("openvino", "NaN is left out of a maximum", "NumPy's maximum: NaN", "no: it would take operators for each one")
+def openvino_reduced_nan() -> tuple[Any, Any]:
+    x = np.array([1, np.nan, 3, 2], np.float32)
+    return openvino_run(lambda op, x: op.reduce_max(x, op.constant(np.array([0]))), x), np.nan
+
+
+@_fault("openvino", "Relu of NaN is 0", "max(x, 0) by IEEE 754's maximum: NaN", "no: it would hinder its fusions")
+def openvino_relu_of_nan() -> tuple[Any, Any]:
+    return openvino_run(lambda op, x: op.relu(x), np.array([np.nan], np.float32)), [np.nan]
+
+
+@_fault(
+    "openvino", "NaN is greater than a number", "IEEE 754: comparisons with NaN are false", "Less the other way round"
+)
+def openvino_greater_nan() -> tuple[Any, Any]:
+    x = np.array([np.nan, 1], np.float32)
+    return openvino_run(lambda op, x: op.greater(x, op.constant(np.float32(0))), x), [False, True]
+
+
+@_fault(
+    "openvino",
+    "Integers are compared in float32",
+    "16777216 is less than 16777217",
+    "for uint32 (`unsigned-32`)",
+)
+def openvino_compared_integers() -> tuple[Any, Any]:
+    x, y = np.array([16_777_216], np.int32), np.array([16_777_217], np.int32)
+    return openvino_run(lambda op, x, y: op.less(x, y), x, y), [True]
+
+
+@_fault(
+    "openvino",
+    "The largest int32 becomes the lowest in a reduction",
+    "the maximum of numbers is one of them",
+    "for uint32 (`unsigned-32`)",
+)
+def openvino_reduced_integers() -> tuple[Any, Any]:
+    x = np.array([2**31 - 1, 3], np.int32)
+    return openvino_run(lambda op, x: op.reduce_max(x, op.constant(np.array([0]))), x), 2**31 - 1
+
+
+@_fault("openvino", "int64 is computed in int32", "the type", "no; a note says it where values are declared so")
+def openvino_long_sum() -> tuple[Any, Any]:
+    x = np.array([2**40 + 1], np.int64)
+    return openvino_run(lambda op, x: op.add(x, op.constant(np.int64(1))), x), (x + 1).tolist()
+
+
+@_fault("openvino", "Infinity as float64 is a number", "IEEE 754", "no")
+def openvino_double_infinity() -> tuple[Any, Any]:
+    return openvino_run(lambda op, x: op.convert(x, "f64"), np.array([np.inf], np.float32)), [np.inf]
+
+
+@_fault(
+    "openvino",
+    "Columns of a sum get each other's constants",
+    "4 in each row and column, and 10, 20, 30 more",
+    "in IR that is written, by a Squeeze between",
+)
+def openvino_columns_of_sums() -> tuple[Any, Any]:
+    x = np.ones((2, 3, 4), np.float32)
+    more = np.float32([[10, 20, 30]])
+    made = openvino_run(lambda op, x: op.add(op.reduce_sum(x, op.constant(np.array([2]))), op.constant(more)), x)
+    return made, (x.sum(2) + more).tolist()
+
+
+@_fault(
+    "openvino",
+    "A sequence is sliced from its first part, whatever `start` says",
+    "TensorIterator-1: slicing begins at start",
+    "IR is read as the CPU computes it (`slices-from-the-first`)",
+)
+def openvino_slices_from_start() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        import openvino as ov
+
+        part = op.parameter([1], ov.Type.f32)
+        result = op.result(op.negative(part))
+        loop = op.tensor_iterator()
+        loop.set_body(ov.Model([result], [part], "body"))
+        loop.set_sliced_input(part, x.output(0), 2, 1, 1, -1, 0)
+        return loop.get_concatenated_slices(result.output(0), 0, 1, 1, -1, 0)
+
+    return openvino_run(build, np.float32([1, 2, 3, 4])), [-3.0, -4.0]
+
+
+@_fault(
+    "openvino",
+    "A loop that isn't entered by a constant condition loses what it carries",
+    "Loop-5: without a pass the carried value stays as it was",
+    "in IR that is written: such loops are folded",
+)
+def openvino_never_entered() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x = op.parameter([1], ov.Type.f32)
+    last, stacked = negating_loop(op, op.constant(np.array([3])), op.constant(np.array([False])), x)
+    model = compiled(ov.Model([op.result(last), op.result(stacked)], [x], "m"))
+    return model([np.float32([1])])[0].tolist(), [1.0]
+
+
+@_fault(
+    "openvino",
+    "A loop that makes no pass stacks what an earlier run stacked",
+    "Loop-5: no pass, nothing stacked",
+    "in IR that is written: stacks are cut to the number of passes",
+)
+def openvino_stale_stack() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x, trip = op.parameter([1], ov.Type.f32), op.parameter([1], ov.Type.i64)
+    last, stacked = negating_loop(op, trip, op.constant(np.array([True])), x)
+    model = compiled(ov.Model([op.result(last), op.result(stacked)], [x, trip], "m"))
+    model([np.float32([1]), np.array([2])])
+    return model([np.float32([1]), np.array([0])])[1].tolist(), []
+
+
+@_fault(
+    "openvino",
+    "A TensorIterator over an empty sequence gives an earlier run's values",
+    "TensorIterator-1: no part, no pass",
+    "in IR that is written: loops know the number of parts, and their stacks are cut to it",
+)
+def openvino_empty_sequence() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x, part = op.parameter([-1], ov.Type.f32), op.parameter([1], ov.Type.f32)
+    result, loop = op.result(op.negative(part)), op.tensor_iterator()
+    loop.set_body(ov.Model([result], [part], "body"))
+    loop.set_sliced_input(part, x.output(0), 0, 1, 1, -1, 0)
+    stacked = loop.get_concatenated_slices(result.output(0), 0, 1, 1, -1, 0)
+    model = compiled(ov.Model([op.result(stacked)], [x], "m"))
+    model([np.float32([1, 2])])
+    return model([np.float32([])])[0].tolist(), []
+
+
+# ONNX Runtime --------------------------------------------------------------------------------------
+
+_NAMED = "the report names it where a trial meets it"
+
+
+@_fault("onnxruntime", "ReduceMax passes over NaN", "NumPy's maximum, which ONNX's operator is defined by", _NAMED)
+def onnxruntime_reduced_nan() -> tuple[Any, Any]:
+    text = "g (float[3] x) => (float[1] y) { y = ReduceMax (x) }"
+    return onnxruntime_run(text, x=np.float32([1, np.nan, 2])), [np.nan]
+
+
+@_fault("onnxruntime", "ArgMax passes over NaN", "NumPy's argmax: the first NaN", _NAMED)
+def onnxruntime_argmax_nan() -> tuple[Any, Any]:
+    text = "g (float[3] x) => (int64[1] y) { y = ArgMax (x) }"
+    return onnxruntime_run(text, x=np.float32([1, np.nan, 2])), [1]
+
+
+@_fault("onnxruntime", "Sign of float16's NaN is 0", "ONNX's Sign of NaN, as of float32: NaN", "in ONNX made of HLO")
+def onnxruntime_sign_of_nan() -> tuple[Any, Any]:
+    text = "g (float16[1] x) => (float16[1] y) { y = Sign (x) }"
+    return onnxruntime_run(text, x=np.array([np.nan], np.float16)), [np.nan]
+
+
+@_fault(
+    "onnxruntime",
+    "Where makes +0 of a -0 that it chooses",
+    "Where: x where the condition is true",
+    "in ONNX made of HLO",
+)
+def onnxruntime_where_zero() -> tuple[Any, Any]:
+    text = "g (bool[1] c, float[1] x, float[1] y) => (float[1] z) { z = Where (c, x, y) }"
+    return onnxruntime_run(text, c=np.array([True]), x=np.float32([-0.0]), y=np.float32([1])), [-0.0]
+
+
+@_fault("onnxruntime", "-0 of 8-bit floats is true", "Cast: -0.0 is false, as +0.0", "in ONNX made of HLO")
+def onnxruntime_minus_zero_is_true() -> tuple[Any, Any]:
+    text = "g (float[1] x) => (bool[1] y) { e = Cast <to = 17> (x) y = Cast <to = 9> (e) }"
+    return onnxruntime_run(text, x=np.float32([-0.0])), [False]
+
+
+@_fault(
+    "onnxruntime",
+    "The iteration number that a Loop's body returns itself is one for all passes",
+    "Loop: scan outputs are stacked, pass by pass",
+    _NAMED,
+)
+def onnxruntime_iterations() -> tuple[Any, Any]:
+    text = """g (int64 m) => (int64[n] y) <bool go = {1}> {
+        y = Loop (m, go) <body = b (int64 i, bool c) => (bool d, int64 i) { d = Identity (c) }> }"""
+    return onnxruntime_run(text, m=np.array(3)), [0, 1, 2]
+
+
+@_fault(
+    "onnxruntime",
+    "A sum of int32 stops at the type's limits",
+    "Add, which begins again at the other end",
+    "in ONNX made of HLO",
+)
+def onnxruntime_saturated_sum() -> tuple[Any, Any]:
+    text = "g (int32[2] x) => (int32[1] y) { y = ReduceSum (x) }"
+    return onnxruntime_run(text, x=np.array([2**31 - 1, 1], np.int32)), [-(2**31)]
+
+
+# onnx's reference evaluator ------------------------------------------------------------------------
+
+_UNUSED = "it isn't asked about such models"
+
+
+@_fault("reference", "Scalars that a Loop stacks get an axis more", "Loop: K scalars have the shape [K]", _UNUSED)
+def reference_stacked_scalars() -> tuple[Any, Any]:
+    text = """g (int64 m) => (int64[n] y) <bool go = {1}> {
+        y = Loop (m, go) <body = b (int64 i, bool c) => (bool d, int64 j) { d = Identity (c) j = Neg (i) }> }"""
+    return reference_run(text, m=np.array(3)), [0, -1, -2]
+
+
+@_fault("reference", "A Loop without passes is an error", "Loop: with M = 0 its carried values stay", _UNUSED)
+def reference_no_passes() -> tuple[Any, Any]:
+    text = """g (int64 m, float[1] x) => (float[1] y, int64[n] s) <bool go = {1}> {
+        y, s = Loop (m, go, x) <body = b (int64 i, bool c, float[1] v) => (bool d, float[1] w, int64 j) {
+            d = Identity (c) w = Neg (v) j = Neg (i) }> }"""
+    return reference_run(text, m=np.array(0), x=np.float32([1])), [1.0]
+
+
+@_fault("reference", "StringNormalizer takes accents off letters", "StringNormalizer: case and stopwords only", _UNUSED)
+def reference_accents() -> tuple[Any, Any]:
+    text = 'g (string[1] x) => (string[1] y) { y = StringNormalizer <case_change_action = "LOWER"> (x) }'
+    return reference_run(text, x=np.array(["É"], object)), ["é"]
+
+
+# XLA -----------------------------------------------------------------------------------------------
+
+
+@_fault("xla", "Denormal numbers are 0", "IEEE 754", _NAMED)
+def xla_denormal() -> tuple[Any, Any]:
+    import jax
+
+    x = np.float32([1e-40])
+    return np.asarray(jax.jit(lambda x: x * 2)(x)).tolist(), (x * np.float32(2)).tolist()

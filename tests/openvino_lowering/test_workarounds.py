@@ -1,0 +1,99 @@
+"""Faults of OpenVINO's CPU that IR is written around: numbers by NumPy, in OpenVINO itself; and the plain operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from backedge.convert.onnx.raising import raise_graph
+from backedge.convert.onnx.read import read_model
+from backedge.convert.openvino import workarounds
+from backedge.convert.openvino.lowering import NOTES, lower_graph
+from backedge.passes.graph import Graph
+from backedge.passes.workarounds import keeping_to_the_text
+from onnx import helper
+
+from .runner import Runner
+
+WORDS = np.array([0, 1, 255, 2**31 - 1, 2**31, 2**32 - 1, 2**32 - 2, 3_000_000_001], np.uint32)
+OTHERS = np.array([2**32 - 1, 2, 255, 2**31, 2**31 - 1, 2**32 - 2, 2**32 - 1, 3_000_000_000], np.uint32)
+AMOUNTS = np.array([0, 1, 5, 31, 31, 9, 16, 4], np.uint32)
+BIG = np.uint32(0xCC9E2D51)
+BYTES, MORE = np.array([-128, 127, 100, -100, 3, 5], np.int8), np.array([127, -128, 100, 90, -7, 2], np.int8)
+NAN = np.array([[np.nan, 1, 2, 3], [1, np.nan, 3, 2], [3, 2, 1, np.nan], [2, 3, -np.inf, 1]], np.float32)
+
+
+def graph_of(op: str, inputs: list[np.ndarray], constants: list[np.ndarray], outputs: int, **attributes: Any) -> Graph:
+    names = [f"x{index}" for index in range(len(inputs))]
+    fixed = [f"c{index}" for index in range(len(constants))]
+    results = [f"y{index}" for index in range(outputs)]
+    node = helper.make_node(op, [*names, *fixed], results, **attributes)
+    declared = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        for name, value in zip(names, inputs, strict=True)
+    ]
+    stored = [onnx.numpy_helper.from_array(value, name) for name, value in zip(fixed, constants, strict=True)]
+    graph = helper.make_graph([node], "g", declared, [onnx.ValueInfoProto(name=name) for name in results], stored)
+    return raise_graph(read_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)))
+
+
+CASES: list[tuple[str, str, list[Any], list[Any], dict[str, Any], Callable[..., Any]]] = [
+    ("less", "Less", [WORDS, OTHERS], [], {}, np.less),
+    ("at most", "LessOrEqual", [WORDS, OTHERS], [], {}, np.less_equal),
+    ("greater", "Greater", [WORDS, OTHERS], [], {}, np.greater),
+    ("at least", "GreaterOrEqual", [WORDS, OTHERS], [], {}, np.greater_equal),
+    ("equal", "Equal", [WORDS, OTHERS], [], {}, np.equal),
+    ("max", "Max", [WORDS, OTHERS], [], {}, np.maximum),
+    ("min", "Min", [WORDS, OTHERS], [], {}, np.minimum),
+    ("largest", "ReduceMax", [WORDS.reshape(2, 4)], [np.array([1])], {}, lambda x: x.max(1, keepdims=True)),
+    ("least", "ReduceMin", [WORDS.reshape(2, 4)], [np.array([0, 1])], {"keepdims": 0}, lambda x: x.min()),
+    ("shift", "BitShift", [WORDS, AMOUNTS], [], {"direction": "RIGHT"}, np.right_shift),
+    ("shift by 9", "BitShift", [WORDS], [np.uint32(9)], {"direction": "RIGHT"}, lambda x: x >> np.uint32(9)),
+    ("add a constant", "Add", [WORDS], [BIG], {}, lambda x: x + BIG),
+    ("multiply by a constant", "Mul", [WORDS], [BIG], {}, lambda x: x * BIG),
+    ("cast", "Cast", [WORDS], [], {"to": 1}, lambda x: x.astype(np.float32)),
+    ("sign", "Sign", [WORDS], [], {}, np.sign),
+    ("first largest word", "ArgMax", [WORDS], [], {}, lambda x: np.array([x.argmax()])),
+    ("sum of bytes", "ReduceSum", [np.stack([BYTES, MORE])], [np.array([0])], {}, lambda x: x.sum(0, np.int8)[None]),
+    ("bytes", "Mul", [BYTES, MORE], [], {}, np.multiply),
+    ("absolute bytes", "Abs", [BYTES], [], {}, np.abs),
+    ("product of bytes", "MatMul", [BYTES.reshape(2, 3), MORE.reshape(3, 2)], [], {}, np.matmul),
+    ("largest beside NaN", "ArgMax", [NAN], [], {"axis": 1}, lambda x: x.argmax(1)[:, None]),
+    ("least beside NaN", "ArgMin", [NAN], [], {"axis": 1}, lambda x: x.argmin(1)[:, None]),
+    ("sorted beside NaN", "TopK", [NAN], [np.array([4])], {"largest": 0}, lambda x: np.sort(x, 1)),
+]
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "constants", "attributes", "by_numpy"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
+def test_numbers(
+    openvino: Runner,
+    op: str,
+    inputs: list[np.ndarray],
+    constants: list[np.ndarray],
+    attributes: dict[str, Any],
+    by_numpy: Callable[..., Any],
+) -> None:
+    graph = graph_of(op, inputs, [np.asarray(one) for one in constants], 2 if op == "TopK" else 1, **attributes)
+    ((found, *_),) = openvino.lowered(graph, [{f"x{index}": value for index, value in enumerate(inputs)}])
+    with np.errstate(over="ignore"):
+        wanted = np.asarray(by_numpy(*inputs))
+    assert found.dtype == wanted.dtype
+    np.testing.assert_array_equal(found, wanted)
+    lowered = lower_graph(graph)
+    assert sum("not with --faithful" in note for note in lowered.meta[NOTES]) == 1
+    with keeping_to_the_text(True):
+        plain = lower_graph(graph)
+    assert len(plain.nodes) < len(lowered.nodes) or op in ("Sign", "Abs")
+    assert not any("--faithful" in note for note in plain.meta[NOTES])
+
+
+def test_the_page_names_all() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    missing = [name for name in (*workarounds.WRITTEN, *workarounds.READ) if f"`{name}`" not in page]
+    assert missing == []
