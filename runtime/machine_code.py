@@ -12,7 +12,7 @@ import numpy as np
 from ..passes.core import CORE
 from ..passes.graph import Node
 from ..passes.loop import DOMAIN
-from .locks import ForkableLock
+from ..passes.threads import ForkableLock
 
 
 class Compiled(Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 from ..passes.errors import BackedgeError
 from ..passes.graph import Graph
 from ..passes.types import TensorType
-from .locks import ForkableLock
+from ..passes.threads import ForkableLock
 from .machine_code import work, worth_loading
 
 if TYPE_CHECKING:

@@ -1,10 +1,13 @@
-"""Locks that a fork leaves free in the child, whatever threads it hasn't got were doing."""
+"""What several threads share: locks, which a fork leaves free in the child, and the process's filters of warnings."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+import warnings
 import weakref
+from collections.abc import Iterator
 from types import TracebackType
 
 
@@ -36,3 +39,18 @@ def _free_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_free_all)
+
+
+_FILTERS = ForkableLock()
+
+
+@contextlib.contextmanager
+def without_warnings() -> Iterator[None]:
+    """Say no warnings for a short time.
+
+    The filters are the process's own: of two threads that change and restore them, the later one would restore those
+    of the other, and nobody would be warned any more.
+    """
+    with _FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
