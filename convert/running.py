@@ -85,19 +85,19 @@ def _converted(name: str, path: Path, format: str | None, inputs: Mapping[str, V
     with scratch() as folder:
         made = folder / f"{path.stem}{target.suffixes[0]}"
 
-        def write(graph: Graph) -> None:
-            target.write(to_dialect(graph, target.in_style(target.run_style), given=True), made)
+        def write(graph: Graph, given: bool) -> None:
+            target.write(to_dialect(graph, target.in_style(target.run_style), given=given), made)
 
         with judged(path, format):
+            graph = load(path, format)
+            sizes = _sizes(graph, inputs)
             try:
-                write(load(path, format))
+                write(graph, given=not sizes)
             except Unsupported:
-                graph = load(path, format)
-                sizes = _sizes(graph, inputs)
                 if not sizes:
                     raise
                 set_shapes(graph, sizes)
-                write(graph)
+                write(graph, given=True)
         yield made
 
 

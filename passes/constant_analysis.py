@@ -6,7 +6,6 @@ The operators are evaluated by onnx's reference kernels, at their own versions.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +17,7 @@ from .graph import Graph, Node, Value
 from .infer import constant_array, words
 from .loop import truth_of
 from .protos import AttributeRef, node_to_proto
+from .threads import without_warnings
 from .types import DType
 
 _MOST_ELEMENTS = 4096
@@ -208,8 +208,7 @@ def _outputs(node: Node, inputs: Sequence[np.ndarray[Any, Any] | None]) -> list[
         return None
     try:
         proto = node_to_proto(node, lambda value: value.name or "v")
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with without_warnings(), np.errstate(all="ignore"):
             options = {"log": lambda *_: None, "opsets": {"": node.version}, "new_ops": None, "verbose": 0}
             outputs = kernel(proto, options).run(*inputs)
     except Exception:  # whatever it says: the model may be wrong there, which isn't this module's to find

@@ -44,10 +44,19 @@ class TensorData:
 
     @staticmethod
     def of(array: Any, dtype: DType | None = None) -> TensorData:
-        """Wrap an array (or anything `np.asarray` takes)."""
+        """Wrap an array (or anything `np.asarray` takes).
+
+        Args:
+            dtype: of the elements; floats are rounded to it.
+
+        Raises:
+            ValueError: a number that this integer (or bool) type doesn't have.
+        """
         array = np.asarray(array)
         if array.dtype.kind in "US":
             array = array.astype(object)
+        if dtype is not None and array.dtype != dtype.numpy and dtype is not DType.STRING:
+            array = _as_type(array, dtype)
         return TensorData(dtype or DType.of(array.dtype), array.shape, array)
 
     def numpy(self) -> np.ndarray[Any, Any]:
@@ -72,6 +81,21 @@ class TensorData:
 
     def __repr__(self) -> str:
         return f"TensorData({self.dtype.value}{list(self.shape)})"
+
+
+def _as_type(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """An array with another element type.
+
+    Raises:
+        ValueError: an integer type doesn't have its numbers.
+    """
+    rounds = dtype.is_float or dtype.is_complex
+    with np.errstate(all="ignore"):
+        if rounds or array.dtype.kind != "c":
+            made = array.astype(dtype.numpy)
+            if rounds or (np.array_equal(made.astype(array.dtype), array) and np.array_equal(made < 0, array < 0)):
+                return made
+    raise ValueError(f"{array.tolist()!r:.60} has numbers that {dtype.value} doesn't")
 
 
 def typed_array(given: Any, type: TensorType, where: str) -> np.ndarray[Any, Any]:

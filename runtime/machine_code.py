@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -13,6 +12,7 @@ import numpy as np
 from ..passes.core import CORE
 from ..passes.graph import Node
 from ..passes.loop import DOMAIN
+from ..passes.threads import ForkableLock
 
 
 class Compiled(Protocol):
@@ -133,7 +133,7 @@ class MachineCode:
         self._called: set[Any] = set()  # kinds of inputs that it took
         self._declined = 0
         self._look_after = 0
-        self._lock = threading.Lock()
+        self._lock = ForkableLock()
 
     def work_of(self, carried: Sequence[Any], captured: Sequence[Any]) -> int:
         """The work of one pass with such values."""

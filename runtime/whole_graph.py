@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import numpy as np
 from ..passes.errors import BackedgeError
 from ..passes.graph import Graph
 from ..passes.types import TensorType
+from ..passes.threads import ForkableLock
 from .machine_code import work, worth_loading
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class WholeGraph:
         self._operators = len(nodes)
         self._work = sum(map(work, nodes))
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkableLock()
 
     @staticmethod
     def may_be(graph: Graph) -> bool:

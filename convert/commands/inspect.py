@@ -125,14 +125,18 @@ def formats() -> int:
 def cache(action: str | None) -> int:
     """Show what is kept of compiled loops on disk, or clear it.
 
-    where: the folder. size: bytes. clear: remove all. Nothing: folder, loops, size. $BACKEDGE_CACHE names another
-    folder; where it is empty nothing is kept.
+    where: the folder. size: bytes. clear: remove all. Nothing: folder, loops, size and limit. $BACKEDGE_CACHE names
+    another folder; where it is empty nothing is kept. $BACKEDGE_CACHE_MB is another limit, in million bytes.
     """
     from ...runtime.compiled import cache as kept
     from ...runtime.compiled import stored
     from ..terminal import out
 
     folder = kept.folder()
+    try:
+        limit = stored.most()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     entries = [] if folder is None else stored.entries(folder)
     size = sum(entry.size for entry in entries)
     if action == "where":
@@ -140,11 +144,14 @@ def cache(action: str | None) -> int:
     elif action == "size":
         click.echo(size)
     elif action == "clear":
-        for entry in entries:
-            entry.remove()
+        if folder is not None:
+            stored.clear(folder)
         out.print(f"removed {len(entries)} compiled loops, {size / 1e6:.1f} MB")
     elif folder is None:
         out.print(f"compiled loops aren't kept: ${kept.VARIABLE} is empty")
     else:
-        out.print(f"{folder}: {len(entries)} compiled loops, {size / 1e6:.1f} of at most {stored.MOST / 1e6:.0f} MB")
+        out.print(f"{folder}: {len(entries)} compiled loops, {size / 1e6:.1f} of at most {limit / 1e6:.0f} MB")
+        reason = stored.why_unused(folder)
+        if reason:
+            out.print(f"it isn't used: {reason}")
     return 0

@@ -1,8 +1,7 @@
 """Compiling a generated function, and keeping the machine code on disk.
 
-Numba's own cache does the keeping. It needs a real file, and takes one that was written again for a new
-one; so each source has a file of its own, named by the hash of all that matters, written under another
-name first and never changed.
+What is kept is Numba's own record of a compiled function, where `stored` can vouch for it. Numba's cache doesn't do the
+keeping: it loads whatever stands in its folder, which environment variables move.
 """
 
 from __future__ import annotations
@@ -10,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import logging
 import os
+import pickle
+import platform
 import re
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from ...passes.libraries import is_installed
 from . import stored
@@ -46,8 +49,13 @@ class Compiled:
     from_disk: bool
 
 
+log = logging.getLogger(__name__)
+
 _loaded: dict[str, Compiled] = {}
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()
+
+if hasattr(os, "register_at_fork"):  # a child of a process that is compiling would wait for Numba's locks for ever
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 def folder() -> Path | None:
@@ -112,12 +120,13 @@ def _identity(function: Function) -> tuple[str, str]:
         *map(_text, _HELPERS),
         repr(function.arguments),
         repr([(array.dtype.str, array.ndim) for array in function.constants]),
-        numba.__version__,
-        llvmlite.__version__,
+        *(module.__version__ for module in (numba, llvmlite, np)),
         sys.version,
+        platform.machine(),
         llvmlite.binding.get_host_cpu_name(),
         repr(sorted(llvmlite.binding.get_host_cpu_features().items())),
-        repr((_OPTIONS, os.environ.get("NUMBA_OPT"))),
+        repr(_OPTIONS),
+        repr(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))),
     ]
     return source, hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
@@ -132,72 +141,83 @@ def _compile(function: Function, source: str, key: str) -> Compiled:
     begin = time.perf_counter()
     import numba
 
-    path = _kept(source, key)
-    if path is not None and not stored.is_whole(path.parent, key) and not stored.discard(path.parent, key):
-        path = None  # damaged, and it can't be removed
-    module = ModuleType(f"backedge_{stored.stem(key)}")
+    module = ModuleType(f"backedge_loop_{key}")
     sys.modules[module.__name__] = module
-    exec(compile(source, str(path or f"<{module.__name__}>"), "exec"), module.__dict__)
+    exec(compile(source, f"<{module.__name__}>", "exec"), module.__dict__)
     signature = tuple(_numba_type(argument) for argument in function.arguments if argument is not None)
     constants = tuple(numba.types.Array(numba.from_dtype(array.dtype), array.ndim, "C") for array in function.constants)
-    dispatcher = numba.njit(cache=path is not None, **_OPTIONS)(module.__dict__["loop"])
-    if path is not None:
-        _load_without_registries(dispatcher, stored.mentions(path.parent, key, _RUNTIME))
+    dispatcher: Any = numba.njit(**_OPTIONS)(module.__dict__["loop"])
+    kept = Kept(key)
+    dispatcher._cache = kept
     dispatcher.compile((*signature, *constants))
     dispatcher.disable_compile()
-    hits = sum(dispatcher.stats.cache_hits.values())
-    if path is not None and not hits:
-        stored.seal(path.parent, key)
-    return Compiled(dispatcher, time.perf_counter() - begin, from_disk=hits > 0)
+    return Compiled(dispatcher, time.perf_counter() - begin, kept.was_loaded)
 
 
-def _load_without_registries(dispatcher: Any, allocates: bool) -> None:
-    """Let a function be loaded from disk without Numba's registries.
+class Kept:
+    """What Numba asks before it compiles a function, and tells what it has compiled.
 
-    Numba fills them before it looks there: a third of a second, half of it SciPy's import. Only compiling needs them,
-    and fills them itself. Numba's runtime, which takes 20 ms, is needed by code that `allocates` only. A Numba that is
-    made otherwise does as it does.
+    Numba's registries aren't filled to load one: that takes a third of a second, half of it SciPy's import, and only
+    compiling needs them, which fills them itself. Numba's runtime, which takes 20 ms, is needed by code that allocates
+    only.
     """
-    from numba.core.runtime.nrt import rtsys
 
-    kept = dispatcher._cache
+    def __init__(self, key: str) -> None:
+        self.was_loaded = False
+        self._key = key
+        self._folder = folder()
 
-    def load_overload(signature: Any, context: Any) -> Any:
-        if allocates:
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """Numba's record of the function, None where there is none that can be used."""
+        if self._folder is None:
+            return None
+        try:
+            content = stored.read(self._folder, self._key)
+        except FileNotFoundError:
+            return None
+        except (OSError, stored.Unusable) as error:
+            _tell(error)
+            return None
+        if content is None:
+            return None
+        from numba.core.compiler import CompileResult
+        from numba.core.runtime.nrt import rtsys
+
+        if _RUNTIME in content:
             rtsys.initialize(context)
-        with kept._guard_against_spurious_io_errors():
-            return kept._load_overload(signature, context)
+        try:
+            found = CompileResult._rebuild(context, *pickle.loads(content))  # noqa: S301  ours alone, see `stored`
+        except Exception as error:
+            log.info("compiled code of another Numba: %s", error)
+            stored.discard(self._folder, self._key)
+            return None
+        self.was_loaded = True
+        return found
 
-    if all(hasattr(kept, name) for name in ("_load_overload", "_guard_against_spurious_io_errors")):
-        kept.load_overload = load_overload
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep what was compiled, as far as that can be done."""
+        if self._folder is None or result.lifted or result.library.has_dynamic_globals:
+            return
+        from numba.core.serialize import dumps
+
+        try:
+            stored.write(self._folder, self._key, dumps(result._reduce()))
+        except (OSError, stored.Unusable, ValueError) as error:
+            _tell(error)
+
+
+@functools.lru_cache(maxsize=64)
+def _say(reason: str) -> None:
+    log.info("compiled loops are not kept: %s", reason)
+
+
+def _tell(error: Exception) -> None:
+    """Say why nothing is kept, once."""
+    _say(str(error))
 
 
 def _numba_type(argument: Argument) -> Any:
     import numba
-    import numpy as np
 
     element = numba.from_dtype(np.dtype(argument.kind))
     return numba.types.Array(element, argument.rank, "C") if argument.rank else element
-
-
-def _kept(source: str, key: str) -> Path | None:
-    """The source's file, written if it isn't there; None where it can't be."""
-    place = folder()
-    if place is None:
-        return None
-    path = place / f"{stored.stem(key)}.py"
-    try:
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not path.exists():
-            handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=place)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(source)
-            try:
-                os.link(temporary, path)  # unlike a rename, this never replaces what another process wrote
-            except FileExistsError:
-                pass
-            finally:
-                os.unlink(temporary)
-        return path if path.read_text(encoding="utf-8") == source else None
-    except OSError:
-        return None

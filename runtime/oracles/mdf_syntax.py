@@ -8,11 +8,11 @@ MDF's engine (`mdf_guard`) lets nothing else be evaluated.
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...passes.errors import InvalidModel, Unsupported
+from ...passes.threads import without_warnings
 
 MODULES = ("numpy", "math")
 BUILTINS = frozenset("abs all any bool float int len max min pow round sum".split())  # noqa: SIM905
@@ -110,8 +110,7 @@ def unchecked(text: str) -> ast.expr:
     if len(text) > MOST_CHARACTERS:
         raise SyntaxError(f"an expression of {len(text)} characters ({MOST_CHARACTERS} are the most)")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd spellings, which aren't ours to judge
+        with without_warnings():  # of odd spellings, which aren't ours to judge
             return ast.parse(text.lstrip(" \t"), mode="eval").body
     except (RecursionError, MemoryError):
         raise SyntaxError(f"{_shown(text)} is nested too deeply") from None

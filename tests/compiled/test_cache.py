@@ -25,6 +25,9 @@ def adding(step: float) -> Node:
     return loop((Carried(),), b.give(b.Add(x, step)), [INT, None, tensor("float32")])
 
 
+KEY = "0123456789abcdef" * 2
+
+
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder, and nothing loaded."""
@@ -34,12 +37,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def contents(place: Path) -> dict[str, tuple[int, bytes]]:
-    """Of all files, when they were changed (of a digest, it was used then) and what is in them."""
-    return {
-        str(p.relative_to(place)): (0 if p.suffix == ".sha256" else p.stat().st_mtime_ns, p.read_bytes())
-        for p in place.rglob("*")
-        if p.is_file()
-    }
+    """Of all files, which ones they are and what is in them (they are touched when they are used)."""
+    return {str(p.relative_to(place)): (p.stat().st_ino, p.read_bytes()) for p in place.rglob("*") if p.is_file()}
 
 
 def test_made_once_then_loaded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +49,7 @@ def test_made_once_then_loaded(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert first.is_ready(inputs)
     assert first.seconds > 0
     before = contents(place)
-    assert sorted(Path(name).suffix for name in before) == [".nbc", ".nbi", ".py", ".sha256"]
+    assert [Path(name).suffix for name in before] == [".code"]
     same(first(inputs), f32(7))
 
     monkeypatch.setattr(cache, "_loaded", {})
@@ -123,39 +122,38 @@ def test_works_without_a_folder(folder: str, tmp_path: Path, monkeypatch: pytest
     assert not compiled(adding(3.0)).is_ready([i64(2), None, f32(1)])
 
 
-def test_a_file_that_isnt_ours_is_left_alone(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A source that was tampered with, or cut off, is neither run nor repaired."""
-    inputs = [i64(2), None, f32(1)]
-    assert compiled(adding(4.0)).prepare(inputs)
-    (path,) = place.glob("*.py")
-    path.write_text("raise SystemExit")
-    monkeypatch.setattr(cache, "_loaded", {})
-    same(compiled(adding(4.0))(inputs), f32(9))
-    assert path.read_text() == "raise SystemExit"
-
-
 def _flip(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
 
-DAMAGES: dict[str, Callable[[Path], None]] = {
+def _linked(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+def _fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
     "a bit": _flip,
     "cut off": lambda path: path.write_bytes(path.read_bytes()[:-100]),
     "empty": lambda path: path.write_bytes(b""),
     "removed": Path.unlink,
+    "a link": _linked,
+    "a pipe": _fifo,
+    "others may write": lambda path: path.chmod(0o622),
 }
 
 
-@pytest.mark.parametrize("suffix", [".nbc", ".nbi", ".sha256"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_machine_code_is_made_anew(
-    suffix: str, damage: str, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cant_be_trusted_is_made_anew(damage: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = [i64(3), None, f32(1)]
     assert compiled(adding(2.5)).prepare(inputs)
-    (path,) = place.rglob(f"*{suffix}")
+    (path,) = place.iterdir()
     DAMAGES[damage](path)
     for from_disk in (False, True):
         monkeypatch.setattr(cache, "_loaded", {})
@@ -164,39 +162,156 @@ def test_damaged_machine_code_is_made_anew(
         assert code.from_disk == from_disk
 
 
-def test_damaged_machine_code_that_cant_be_removed_is_not_used(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = [i64(3), None, f32(1)]
-    assert compiled(adding(4.5)).prepare(inputs)
-    (path,) = place.rglob("*.nbc")
-    _flip(path)
-    before = contents(place)
+def test_no_byte_can_be_changed(tmp_path: Path) -> None:
+    """Wherever a bit is another one nothing is read, and the file is removed."""
+    content = bytes(range(256)) * 8
+    folder, whole = tmp_path / "kept", b""
+    for place in (*range(64), *range(64, 2096, 37), 2095):
+        stored.write(folder, KEY, content)
+        (path,) = folder.iterdir()
+        whole = path.read_bytes()
+        assert stored.read(folder, KEY) == content
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        assert stored.read(folder, KEY) is None
+        assert not list(folder.iterdir())
+    assert len(whole) == 2096
+
+
+def test_one_loop_under_the_name_of_another_is_not_read(tmp_path: Path) -> None:
+    stored.write(tmp_path / "kept", KEY, b"code")
+    (path,) = (tmp_path / "kept").iterdir()
+    path.rename(path.with_name(path.name.replace(KEY, "f" * 32)))
+    assert stored.read(tmp_path / "kept", "f" * 32) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("given", ["file", "folder"])
+def test_what_belongs_to_another_user_is_not_read(given: str, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    stored.write(folder, KEY, b"code")
+    (path,) = folder.iterdir()
+    os.chown(path if given == "file" else folder, 65534, 65534)
+    if given == "file":
+        assert stored.read(folder, KEY) is None
+        assert not path.exists()
+    else:
+        assert stored.why_unused(folder) == f"{folder} belongs to another user"
+        assert not stored.is_kept(folder, KEY)
+        for use in (lambda: stored.read(folder, KEY), lambda: stored.write(folder, KEY, b"code")):
+            with pytest.raises(stored.Unusable, match="another user"):
+                use()
+        assert path.exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "others may write", "file", "under a file"])
+def test_a_folder_that_cant_be_used(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is written there, nothing is removed, and loops run."""
+    folder, elsewhere = tmp_path / "kept", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    stored.write(elsewhere, KEY, b"code")
+    if kind == "link":
+        folder.symlink_to(elsewhere)
+    elif kind == "others may write":
+        folder.mkdir()
+        folder.chmod(0o777)
+    else:
+        folder.write_text("")
+        folder = folder / "loops" if kind == "under a file" else folder
+    before = contents(tmp_path)
+    monkeypatch.setenv(cache.VARIABLE, str(folder))
     monkeypatch.setattr(cache, "_loaded", {})
-    monkeypatch.setattr(stored, "discard", lambda folder, key: False)
-    same(compiled(adding(4.5))(inputs), f32(14.5))
-    assert contents(place) == before
+    same(compiled(adding(7.5))([i64(2), None, f32(1)]), f32(16))
+    stored.clear(folder)
+    assert contents(tmp_path) == before
+    assert stored.why_unused(folder)
 
 
-def test_what_was_used_least_recently_goes(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three loops of the same size where there is room for two; the first is used again before the third is made."""
-    inputs = [i64(1), None, f32(0)]
-    keys = []
-    for step in (1.5, 2.5, 3.5):
-        if len(keys) == 2:
-            (entry, other) = stored.entries(place)
-            monkeypatch.setattr(stored, "MOST", entry.size + other.size + 100)
-            monkeypatch.setattr(cache, "_loaded", {})
-            assert compiled(adding(1.5)).prepare(inputs)
-        assert compiled(adding(step)).prepare(inputs)
-        keys += [key for key in cache._loaded if key not in keys]
-        for age, key in enumerate(reversed(keys)):  # clocks of file systems are coarse
-            digest = place / f"{stored.stem(key)}.sha256"
-            if len(keys) == 2:
-                os.utime(digest, (1000 - age, 1000 - age))
-    assert len(keys) == 3
-    assert {file.name for entry in stored.entries(place) for file in entry.files if file.suffix == ".py"} == {
-        f"{stored.stem(keys[place])}.py" for place in (0, 2)
-    }
-    assert not [path.name for path in place.rglob("*") if keys[1] in path.name]
+def test_a_full_disk(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files may not grow beyond a size: nothing is kept, not even a part."""
+    code = (
+        "import resource; from compiled.test_cache import *; from compiled.graphs import *\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "print(float(compiled(adding(2.0))([i64(3), None, f32(1)])[0]))"
+    )
+    tests = Path(__file__).parents[1]
+    found = subprocess.run([sys.executable, "-c", code], cwd=tests, check=True, capture_output=True, text=True)
+    assert (found.stdout, found.stderr) == ("7.0\n", "")
+    assert not list(place.iterdir())
+
+
+def test_two_processes_at_once(place: Path) -> None:
+    code = (
+        "from compiled.test_cache import *; from compiled.graphs import *\n"
+        "print(float(compiled(adding(9.0))([i64(3), None, f32(1)])[0]))"
+    )
+    tests = Path(__file__).parents[1]
+    both = [
+        subprocess.Popen([sys.executable, "-c", code], cwd=tests, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    assert [one.communicate(timeout=120) for one in both] == [(b"28.0\n", b"")] * 2
+    assert [path.suffix for path in place.iterdir()] == [".code"]
+
+
+def test_no_environment_variable_of_numba_moves_the_folder(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = place.with_name("moved")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(moved))
+    assert compiled(adding(6.5)).prepare([i64(3), None, f32(1)])
+    assert [path.suffix for path in place.iterdir()] == [".code"]
+    assert not moved.exists()
+
+
+def test_a_record_that_numba_doesnt_take_is_made_anew(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = [i64(3), None, f32(1)]
+    assert compiled(adding(8.5)).prepare(inputs)
+    (key,) = cache._loaded
+    stored.write(place, key, b"no pickle")
+    monkeypatch.setattr(cache, "_loaded", {})
+    same(compiled(adding(8.5))(inputs), f32(26.5))
+    assert (stored.read(place, key) or b"no pickle") != b"no pickle"
+
+
+@pytest.mark.parametrize(("told", "wanted"), [("", 256 * 10**6), ("0", 0), ("1.5", 1_500_000)])
+def test_the_limit_is_told(told: str, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(stored.VARIABLE, told)
+    assert stored.most() == wanted
+
+
+@pytest.mark.parametrize("told", ["much", "-1", "1e9", "nan", "1 MB"])
+def test_a_limit_that_is_none_is_refused(told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(stored.VARIABLE, told)
+    with pytest.raises(ValueError, match="not a number of million bytes"):
+        stored.write(tmp_path, KEY, b"code")
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_of_earlier_versions_and_abandoned_ones_go(tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    stored.write(folder, "f" * 32, b"code")
+    (folder / "__pycache__").mkdir(mode=0o700)
+    name = f"loop_{KEY}"
+    old = [f"{name}.py", f"{name}.sha256", f"__pycache__/{name}.loop-4.py311.nbi", f"{name}.code.abandoned.tmp"]
+    kept = ["somebodys.py", f"{name}.code.now.tmp"]
+    for path in (*old, *kept):
+        (folder / path).write_text("")
+        (folder / path).chmod(0o600)
+    os.utime(folder / old[-1], (1000, 1000))
+    stored.write(folder, "e" * 32, b"code")
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert files == {f"loop_{'e' * 32}.code", f"loop_{'f' * 32}.code", *kept}
+
+
+def test_what_was_used_least_recently_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of 1048 bytes where there is room for two; the first is used again before the third is made."""
+    monkeypatch.setenv(stored.VARIABLE, "0.0022")
+    folder = tmp_path / "kept"
+    for number, letter in enumerate("abc"):
+        if letter == "c":
+            assert stored.read(folder, "a" * 32)
+        stored.write(folder, letter * 32, bytes(1000))
+        for path in folder.glob(f"loop_{letter}*"):  # clocks of file systems are coarse
+            os.utime(path, (1000 + number, 1000 + number) if letter != "c" else None)
+    assert sorted(path.name[5] for path in folder.iterdir()) == ["a", "c"]
 
 
 def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

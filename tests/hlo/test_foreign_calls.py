@@ -14,7 +14,7 @@ from backedge.runtime.oracles.xla_files import bindings, read_computation
 
 pytest.importorskip("jaxlib")
 
-X = np.float32([1, 2])
+X = np.array([1, 2], np.float32)
 PYTHON = "xla_ffi_python_cpu_callback"
 CALL = 'f32[2] custom-call(x), custom_call_target="{}", api_version=API_VERSION_TYPED_FFI, backend_config="{}"'
 DESCRIPTORS = ["{index = 0 : ui64}", "{index = 13835058055282163712 : ui64}", "4660"]
