@@ -16,18 +16,20 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 from trust.feeds import feeds as random_feeds
 from trust.judge import in_child
 
 from .maker import Maker
-from .paths import CRASHED, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
+from .paths import CRASHED, DIFFERENT, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
+from .reduce import reduced
 
 _SILENCE = 40.0
 """Seconds until a stage counts as hanging."""
@@ -100,16 +102,32 @@ def sweep(
         yield Found(seed, job, examined(job))
 
 
-def keep(folder: Path, found: Found, event: Event) -> None:
-    """The model, its inputs and a line of what they show."""
+def shows(event: Event) -> Callable[[Job], bool]:
+    """Whether a job shows the same as an event."""
+
+    def same(job: Job) -> bool:
+        found = examined(job)
+        return any((one.path, one.kind) == (event.path, event.kind) for one in found)
+
+    return same
+
+
+def keep(folder: Path, found: Found, event: Event, seconds: float = 60.0) -> None:
+    """The model, made small, its inputs and a line of what they show; once for each kind of finding."""
     where = folder / re.sub(r"[^\w]+", "-", signature(event))[:80].strip("-")
     if where.exists():
         return
     where.mkdir(parents=True)
-    (where / "model.onnx").write_bytes(found.job.model)
-    (where / "job.pickle").write_bytes(pickle.dumps(found.job))
-    (where / "shows.txt").write_text(f"seed {found.seed}: {event.path}: {event.kind}: {event.text}\n")
-    (where / "model.txt").write_text(onnx.printer.to_text(onnx.load_model_from_string(found.job.model)))
+    path = event.path.partition(",")[0]
+    job = replace(found.job, paths=(path,) if path in TARGETS else (), verdicts=float(event.kind == DIFFERENT))
+    job = reduced(job, shows(event), seconds)
+    same = [one for one in examined(job) if (one.path, one.kind) == (event.path, event.kind)]
+    (where / "model.onnx").write_bytes(job.model)
+    (where / "job.pickle").write_bytes(pickle.dumps(job))
+    text = onnx.printer.to_text(onnx.load_model_from_string(job.model))
+    feed = {name: np.asarray(v).tolist() if not isinstance(v, list) else v for name, v in job.feeds[0].items()}
+    line = f"seed {found.seed}: {event.path}: {event.kind}: {(same or [event])[0].text}"
+    (where / "shows.txt").write_text(f"{line}\n{text}\n{feed}\n")
 
 
 def main() -> None:
@@ -125,6 +143,7 @@ def main() -> None:
     given = parser.parse_args()
     counts: Counter[Any] = Counter()
     refusals: Counter[str] = Counter()
+    first: dict[str, int] = {}
     start = time.monotonic()
     seeds = range(given.seed, given.seed + given.count)
     paths = given.paths.split(",")
@@ -134,6 +153,7 @@ def main() -> None:
             counts[f"{event.path}: {event.kind}"] += 1
             if event.kind in ("refused", UNKNOWN):
                 refusals[signature(event)] += 1
+                first.setdefault(signature(event), found.seed)
         for event in found.findings:
             print(f"{found.seed} {event.path}: {event.kind}: {event.text[:300]}", flush=True)
             if given.keep:
@@ -141,8 +161,8 @@ def main() -> None:
     print(f"{time.monotonic() - start:.0f} s")
     for key, count in sorted(counts.items()):
         print(f"{count:5} {key}")
-    for key, count in refusals.most_common(40):
-        print(f"{count:5} {key}")
+    for key, count in refusals.most_common(80):
+        print(f"{count:5} {key} (first: seed {first[key]})")
 
 
 if __name__ == "__main__":

@@ -985,8 +985,10 @@ def _(c: Call) -> Picked:
 
 @row("BitShift")
 def _(c: Call) -> Picked:
+    """By less than there are bits: what more gives, nobody says."""
     x = c.tensor(0)
-    return [x, c.tensor(1, shape=x.shape)], {"direction": c.m.one(("LEFT", "RIGHT"))}
+    by = c.m.numbers.integers(0, 8, x.shape).astype(np.asarray(x.example).dtype)
+    return [x, c.m.constant(c.s, by)], {"direction": c.m.one(("LEFT", "RIGHT"))}
 
 
 @row("Div Mod")

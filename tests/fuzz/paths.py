@@ -40,8 +40,9 @@ TARGETS: dict[str, dict[str, Any]] = {
 
 WRONG, CRASHED, UNLOADED, UNRUN = "wrong", "crashed", "not loaded", "not run"
 EXECUTOR, DIFFERENT, UNREAD, THEIRS = "executor", "falsely different", "source refused", "runtimes disagree"
+DOUBT = "executor or onnxruntime"
 REFUSED, FINE, UNKNOWN = "refused", "fine", "no truth"
-FINDINGS = (WRONG, CRASHED, UNLOADED, UNRUN, EXECUTOR, DIFFERENT, UNREAD)
+FINDINGS = (WRONG, CRASHED, UNLOADED, UNRUN, EXECUTOR, DIFFERENT, UNREAD, DOUBT, THEIRS)
 """What is a fault, of ours or of a runtime's; the most severe first."""
 
 
@@ -187,6 +188,8 @@ def apart(a: Outputs, b: Outputs, coarse: bool = False) -> float:
         if isinstance(x, np.ndarray | np.generic) and isinstance(y, np.ndarray | np.generic):
             if np.asarray(x).dtype != np.asarray(y).dtype and np.asarray(x).dtype.kind not in "OUT":
                 return np.inf
+            if not np.size(x) and not np.size(y) and np.ndim(x) == np.ndim(y):
+                continue  # what a loop without a pass stacks: nobody says which sizes the others are
             if coarse and np.asarray(x).dtype == np.float64:
                 x, y = np.asarray(x).astype(np.float32), np.asarray(y).astype(np.float32)
         found = max(found, units(_plain(x), _plain(y)) / _step(x))
@@ -226,6 +229,9 @@ def _truth(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: li
     slack: list[float] = []
     for k in range(len(feeds)):
         given = {name: run.outputs[k] for name, run in runs.items() if run.outputs[k] is not None}
+        theirs = runs["onnxruntime"]
+        if not theirs.refused and theirs.errors[k] and not theirs.errors[k].startswith("fault"):
+            given = {}  # inputs that the model isn't for
         agreed: Outputs | None = None
         noise = _noise(path, feeds[k], names, given.get("onnxruntime")) if given else 0.0
         limit = max(ROUNDING, 4 * noise)
@@ -234,13 +240,19 @@ def _truth(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: li
             for other in order[n + 1 :]:
                 if agreed is None and apart(given[one], given[other]) <= limit:  # type: ignore[arg-type]
                     agreed = given[one]
-        if agreed is None and "reference" not in given and "onnxruntime" in given:
-            agreed = None if noise == np.inf else given["onnxruntime"]
+        ours = runs["executor"]
+        if agreed is None and "onnxruntime" in given and "reference" not in given and np.isfinite(noise):
+            if "executor" in given:  # one of the two is wrong
+                told = shown(given["onnxruntime"], given["executor"])  # type: ignore[arg-type]
+                events.append(Event("source", DOUBT, told, k))
+            else:
+                agreed = given["onnxruntime"]
         values.append(agreed if np.isfinite(noise) else None)
         slack.append(limit)
         if agreed is None or not np.isfinite(noise):
             continue
-        ours = runs["executor"]
+        if ours.outputs[k] is None and any(np.shape(v) != np.shape(feeds[0][n]) for n, v in feeds[k].items() if not isinstance(v, list)):
+            continue  # sizes that needn't go together: what runtimes don't check isn't valid yet
         if ours.outputs[k] is None:
             events.append(Event("source", EXECUTOR, ours.errors[k] or ours.refused, k))
         elif apart(agreed, ours.outputs[k]) > limit:  # type: ignore[arg-type]
@@ -279,13 +291,14 @@ def examine(job: Job) -> Iterator[Event]:
         try:
             hub = to_hub(load(source))
         except Exception as error:
-            yield Event("source", _kind(error, UNREAD), _told(error))
+            yield Event("source", UNREAD if isinstance(error, BackedgeError) else CRASHED, _told(error))
             return
         runs["executor"] = run_in(_Ours(hub), job.feeds)
         truth, events = _truth(runs, source, job.feeds, names)
         yield from events
         if all(one is None for one in truth.values):
-            yield Event("source", UNKNOWN, runs["onnxruntime"].refused or next(filter(None, runs["onnxruntime"].errors), ""))
+            told = {who: run.refused or next(filter(None, run.errors), "other values") for who, run in runs.items()}
+            yield Event("source", UNKNOWN, "; ".join(f"{who}: {why[:200]}" for who, why in told.items()))
         for path in job.paths:
             yield Event(path, "")
             yield from _path(path, job, source, folder / path, truth, names, hub)
@@ -300,7 +313,8 @@ def _limit() -> None:
 
 
 def _kind(error: Exception, refused: str = REFUSED) -> str:
-    return refused if isinstance(error, BackedgeError) and type(error) is not BackedgeError else CRASHED
+    """What can't be expressed is refused; a model that ran isn't invalid, and nothing else may be raised."""
+    return refused if isinstance(error, Unsupported) else CRASHED
 
 
 def _told(error: Exception) -> str:
@@ -323,8 +337,8 @@ def _path(
     asked = dice.random() < job.verdicts
     proof = dice.random() < 0.5
     known = [k for k, one in enumerate(truth.values) if one is not None]
-    if path in ("hlo", "stateful") and known:  # sizes must be known there
-        feed = job.feeds[known[0]]
+    if path in ("hlo", "stateful"):  # sizes must be known there
+        feed = job.feeds[known[0] if known else 0]
         options["shapes"] = {name: list(np.shape(v)) for name, v in feed.items() if not isinstance(v, list) and v is not None}
         known = [k for k in known if all(np.shape(v) == np.shape(feed[n]) for n, v in job.feeds[k].items() if n in options["shapes"])]
     try:
@@ -349,7 +363,7 @@ def _path(
     try:
         ours = run_in(_Ours(to_hub(load(made))), feeds)
     except Exception as error:
-        yield Event(path, _kind(error, UNLOADED), f"our own reader: {_told(error)}")
+        yield Event(path, _kind(error, UNLOADED if path != "stateful" else REFUSED), f"our own reader: {_told(error)}")
         return
     for event in _judged(path, ours, feeds, wanted, limits, known, "executor on the file: "):
         bad = bad or event.kind
