@@ -70,7 +70,7 @@ def examined(job: Job) -> list[Event]:
             if event.kind:
                 events.append(event)
     except ChildProcessError as error:
-        ours = not last.startswith("source in ")
+        ours = not last.startswith(("source in ", "verdict on "))  # these have runtimes, and limits, of their own
         events.append(Event(last, CRASHED if ours else UNKNOWN, " ".join(map(str, error.args))))
     return events
 

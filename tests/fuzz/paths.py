@@ -368,8 +368,8 @@ def _path(
     for event in _judged(path, ours, feeds, wanted, limits, known, "executor on the file: "):
         bad = bad or event.kind
         yield Event(path, EXECUTOR if event.kind != WRONG else event.kind, event.text, event.feed)
-    if asked or bad in (WRONG, UNLOADED, UNRUN):
-        yield Event(path, "")
+    if asked or bad == WRONG:
+        yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
     yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice)
     if not bad:
@@ -414,7 +414,7 @@ def _verdict(
     """What `convert` itself says of it."""
     again = folder / f"again{made.suffix}"
     try:
-        report = convert(source, again, verify=64 if bad == WRONG else job.trials, proof=proof, timeout=10, **options)
+        report = convert(source, again, verify=job.trials, proof=proof, timeout=5, **options)
     except Exception as error:
         yield Event(path, CRASHED, f"verifying: {_told(error)}")
         return
