@@ -256,6 +256,11 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         (_X, i64([[-1, 0]], [[0, -2]])),
         f32([8], [14]),
     ),
+    "none along an axis of nothing": (
+        lambda op, x, i: (op.GatherElements(x, i, axis=1), op.Gather(x, i, axis=1)),
+        (np.zeros((2, 0), np.float32), np.zeros((2, 0), np.int64)),
+        [np.zeros((2, 0), np.float32), np.zeros((2, 2, 0), np.float32)],
+    ),
     "elements that are added to": (
         lambda op, x, i, u: op.ScatterElements(x, i, u, axis=0, reduction="add"),
         (f32([1, 2], [3, 4]), i64([0, -1], [0, 0]), f32([10, 20], [30, 40])),

@@ -35,6 +35,7 @@ from .tools import (
     joint_sizes,
     like,
     negative_counted,
+    one_of,
     pad,
     pick,
     reshape,
@@ -294,7 +295,7 @@ def along(op: Builder, x: Value, indices: Value, axis: int) -> Value:
         operand_batching_dims=others,
         start_indices_batching_dims=others,
         index_vector_dim=rank,
-        slice_sizes=(1,) * rank,
+        slice_sizes=tuple(map(one_of, x.tensor.shape or ())),
     )
 
 
@@ -317,7 +318,7 @@ def gather_nd(op: Builder, node: Node) -> Value:
     parts = shape[-1]
     indexed = tuple(range(batch, batch + parts))
     kept = len(have) - batch - parts
-    slices = tuple(1 if at < batch + parts else size for at, size in enumerate(have))
+    slices = tuple(one_of(size) if at < batch + parts else size for at, size in enumerate(have))
     first = len(shape) - 1
     return op.gather(
         x,

@@ -268,10 +268,15 @@ def _runs(indices: Sequence[int]) -> list[tuple[int, int, int]]:
     return found
 
 
+def one_of(size: object) -> int:
+    """Of a dimension that a gather takes single elements of: one, none where it has none."""
+    return 0 if size == 0 else 1
+
+
 def take(op: Builder, node: Node, value: Value, axis: int, indices: Value) -> Value:
     """`numpy.take`: the elements at `indices` (not negative) along an axis, the indices' dimensions in its place."""
     have, many = sizes_of(node, value), rank_of(node, indices)
-    slices = tuple(1 if at == axis else size for at, size in enumerate(have))
+    slices = tuple(one_of(size) if at == axis else size for at, size in enumerate(have))
     if many == 0:
         starts = [indices if at == axis else scalar(op, 0, dtype_of(node, indices)) for at in range(len(have))]
         one = op.call("dynamic-slice", value, *starts, dynamic_slice_sizes=slices)

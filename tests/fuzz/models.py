@@ -1,0 +1,169 @@
+"""Random ONNX models on the ways to all formats and back: what differs, crashes, isn't loaded, is refused.
+
+python -m fuzz.models --count N [--seed S] [--paths opset,ir,hlo,stablehlo,mdf,stateful] [--minutes M] [--keep DIR]
+                      [--verdicts SHARE] [--opset N]
+
+(from the folder tests). What is a finding goes to DIR as a model with its inputs, made small, and one line that says
+what it shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import pickle
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from trust.feeds import feeds as random_feeds
+from trust.judge import in_child
+
+from .maker import Maker
+from .paths import CRASHED, DIFFERENT, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
+from .reduce import reduced
+
+_SILENCE = 40.0
+"""Seconds until a stage counts as hanging."""
+
+
+@dataclass
+class Found:
+    """What was seen of one model."""
+
+    seed: int
+    job: Job
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def findings(self) -> list[Event]:
+        return [event for event in self.events if event.kind in FINDINGS]
+
+
+def make(seed: int, opset: int | None = None) -> Job:
+    """The model of a seed and its inputs: the example, and others of the same and of other sizes."""
+    maker = Maker(seed, opset)
+    model = maker.model()
+    feeds = [maker.feeds(), *random_feeds([model], seed, 2, 4)]
+    return Job(model.SerializeToString(), feeds, seed)
+
+
+def _made(seed: int, opset: int | None) -> Iterator[Job]:
+    yield make(seed, opset)
+
+
+def examined(job: Job) -> list[Event]:
+    """All events of a job, run in a child process; its death is one, too."""
+    events: list[Event] = []
+    last = "source"
+    try:
+        for event in in_child(partial(examine, job), _SILENCE, "fork"):
+            last = event.path
+            if event.kind:
+                events.append(event)
+    except ChildProcessError as error:
+        ours = not last.startswith(("source in ", "verdict on "))  # these have runtimes, and limits, of their own
+        events.append(Event(last, CRASHED if ours else UNKNOWN, " ".join(map(str, error.args))))
+    return events
+
+
+def signature(event: Event) -> str:
+    """What events of one cause have in common."""
+    text = re.sub(r"\b\w*_\d+\b|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^()]*\)|-?\d+(\.\d+)?(e[-+]?\d+)?|nan|inf", "#", event.text)
+    return f"{event.path}: {event.kind}: {text[:160]}"
+
+
+def sweep(
+    seeds: Sequence[int],
+    paths: Sequence[str],
+    each: int = len(TARGETS),
+    verdicts: float = 0.15,
+    end: float = math.inf,
+    opset: int | None = None,
+) -> Iterator[Found]:
+    prepare()
+    for seed in seeds:
+        if time.monotonic() > end:
+            return
+        try:
+            (job,) = in_child(partial(_made, seed, opset), _SILENCE, "fork")
+        except (ChildProcessError, ValueError):
+            continue
+        job.verdicts = verdicts
+        job.paths = random.Random(seed).sample(list(paths), min(each, len(paths)))
+        yield Found(seed, job, examined(job))
+
+
+def shows(event: Event) -> Callable[[Job], bool]:
+    """Whether a job shows the same as an event."""
+
+    def same(job: Job) -> bool:
+        found = examined(job)
+        return any((one.path, one.kind) == (event.path, event.kind) for one in found)
+
+    return same
+
+
+def keep(folder: Path, found: Found, event: Event, seconds: float = 60.0) -> None:
+    """The model, made small, its inputs and a line of what they show; once for each kind of finding."""
+    where = folder / re.sub(r"[^\w]+", "-", signature(event))[:80].strip("-")
+    if where.exists():
+        return
+    where.mkdir(parents=True)
+    path = event.path.partition(",")[0]
+    job = replace(found.job, paths=(path,) if path in TARGETS else (), verdicts=float(event.kind == DIFFERENT))
+    job = reduced(job, shows(event), seconds)
+    same = [one for one in examined(job) if (one.path, one.kind) == (event.path, event.kind)]
+    (where / "model.onnx").write_bytes(job.model)
+    (where / "job.pickle").write_bytes(pickle.dumps(job))
+    text = onnx.printer.to_text(onnx.load_model_from_string(job.model))
+    feed = {name: np.asarray(v).tolist() if not isinstance(v, list) else v for name, v in job.feeds[0].items()}
+    line = f"seed {found.seed}: {event.path}: {event.kind}: {(same or [event])[0].text}"
+    (where / "shows.txt").write_text(f"{line}\n{text}\n{feed}\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--paths", default=",".join(TARGETS))
+    parser.add_argument("--each", type=int, default=len(TARGETS), help="so many of the paths for each model, by chance")
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--verdicts", type=float, default=0.15)
+    parser.add_argument("--opset", type=int)
+    parser.add_argument("--keep", type=Path)
+    given = parser.parse_args()
+    counts: Counter[Any] = Counter()
+    refusals: Counter[str] = Counter()
+    first: dict[str, int] = {}
+    start = time.monotonic()
+    seeds = range(given.seed, given.seed + given.count)
+    paths = given.paths.split(",")
+    for found in sweep(seeds, paths, given.each, given.verdicts, start + 60 * given.minutes, given.opset):
+        counts["models"] += 1
+        for event in found.events:
+            counts[f"{event.path}: {event.kind}"] += 1
+            if event.kind in ("refused", UNKNOWN):
+                refusals[signature(event)] += 1
+                first.setdefault(signature(event), found.seed)
+        for event in found.findings:
+            print(f"{found.seed} {event.path}: {event.kind}: {event.text[:300]}", flush=True)
+            if given.keep:
+                keep(given.keep, found, event)
+    print(f"{time.monotonic() - start:.0f} s")
+    for key, count in sorted(counts.items()):
+        print(f"{count:5} {key}")
+    for key, count in refusals.most_common(80):
+        print(f"{count:5} {key} (first: seed {first[key]})")
+
+
+if __name__ == "__main__":
+    main()

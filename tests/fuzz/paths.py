@@ -1,0 +1,453 @@
+"""What becomes of one model on the ways to other formats and back, run in each format's own runtime."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import random
+import tempfile
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from backedge.convert import convert
+from backedge.convert.files import load, to_hub
+from backedge.convert.format import format_of
+from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
+from backedge.passes.graph import Graph
+from backedge.runtime.executor import Executor, never_compile
+from trust.judge import ROUNDING, nudged, units
+
+from .maker import OPSETS
+
+Feed = dict[str, Any]
+Outputs = list[Any]
+
+TARGETS: dict[str, dict[str, Any]] = {
+    "opset": {"to": "made.onnx"},
+    "ir": {"to": "made.xml"},
+    "hlo": {"to": "made.hlo"},
+    "stablehlo": {"to": "made.mlir"},
+    "mdf": {"to": "made.json", "mdf_style": "function"},
+    "stateful": {"to": "made.json", "mdf_style": "stateful"},
+}
+"""What `convert` is told, by the path's name."""
+
+WRONG, CRASHED, UNLOADED, UNRUN = "wrong", "crashed", "not loaded", "not run"
+EXECUTOR, DIFFERENT, UNREAD, THEIRS = "executor", "falsely different", "source refused", "runtimes disagree"
+DOUBT = "executor or onnxruntime"
+REFUSED, FINE, UNKNOWN = "refused", "fine", "no truth"
+FINDINGS = (WRONG, CRASHED, UNLOADED, UNRUN, EXECUTOR, DIFFERENT, UNREAD, DOUBT, THEIRS)
+"""What is a fault, of ours or of a runtime's; the most severe first."""
+
+
+@dataclass(slots=True)
+class Event:
+    """What was seen on a path."""
+
+    path: str
+    kind: str
+    text: str = ""
+    feed: int = -1
+    verdict: str = ""
+
+
+@dataclass(slots=True)
+class Job:
+    """A model with its inputs, and the paths to go."""
+
+    model: bytes
+    feeds: list[Feed]
+    seed: int = 0
+    paths: Sequence[str] = tuple(TARGETS)
+    verdicts: float = 0.15
+    """Share of the paths on which `convert` is asked for its own verdict, whatever the runtimes say."""
+    trials: int = 16
+    opset: int | None = None
+    """Of the path "opset"; drawn where it is left out."""
+
+
+# running ---------------------------------------------------------------------------------------------
+
+
+def _session(oracle: str, path: Path, options: Mapping[str, Any] | None = None) -> Any:
+    module = importlib.import_module(f"backedge.runtime.oracles.{oracle}_session")
+    return module.open_session(path, dict(options or {}))
+
+
+def prepare() -> None:
+    """Import what the children will need."""
+    for name in ("onnxruntime", "openvino", "xla", "mdf", "reference"):
+        importlib.import_module(f"backedge.runtime.oracles.{name}_session")
+    importlib.import_module("modeci_mdf.execution_engine")
+    importlib.import_module("skl2onnx.algebra.onnx_ops")
+    importlib.import_module("jax")
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    values = [onnx.helper.make_tensor_value_info(name, 1, [2]) for name in "xy"]
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph([node], "g", values[:1], values[1:]),
+        opset_imports=[onnx.helper.make_opsetid("", 21)],
+        ir_version=10,
+    )
+    onnx.reference.ReferenceEvaluator(model)
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as name:  # imports readers, writers and rules, and starts servers
+        source = Path(name) / "source.onnx"
+        onnx.save(model, source)
+        for path, options in TARGETS.items():
+            made = Path(name) / options["to"]
+            more = {**{k: v for k, v in options.items() if k != "to"}, **({"opset": 13} if path == "opset" else {})}
+            convert(source, made, verify=2, proof=False, **more)
+            convert(made, Path(name) / "back.onnx", verify=0, force=True)
+
+
+@dataclass(slots=True)
+class Run:
+    """A file in a runtime: outputs for each feed, None where it gave none."""
+
+    outputs: list[Outputs | None] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    refused: str = ""
+    coarse: bool = False
+
+
+def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = None) -> Run:
+    """A session on all feeds; where a known fault of the runtime spoils an answer there is none."""
+    found = Run(coarse=getattr(session, "coarse", False))
+    for feed in feeds:
+        try:
+            outputs, fault = session.run(dict(feed))
+        except Exception as error:
+            found.outputs.append(None)
+            found.errors.append(f"{type(error).__name__}: {str(error)[:300]}")
+            continue
+        values = list(outputs.values()) if names is None or not set(names) <= set(outputs) else [outputs[n] for n in names]
+        found.outputs.append(None if fault else values)
+        found.errors.append(f"fault: {fault}" if fault else "")
+    return found
+
+
+class _Ours:
+    """Our executor as a session."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._executor = Executor(graph, compiler=never_compile)
+
+    def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        with np.errstate(all="ignore"):
+            return dict(self._executor.run(feeds)), ""
+
+
+def run_file(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[str] | None, **options: Any) -> Run:
+    try:
+        session = _session(oracle, path, options)
+    except Exception as error:
+        return Run([None] * len(feeds), [""] * len(feeds), f"{type(error).__name__}: {str(error)[:300]}")
+    return run_in(session, feeds, names)
+
+
+def _onnx(path: Path, feeds: Sequence[Feed], names: Sequence[str]) -> Run:
+    """An ONNX file in ONNX Runtime, or in onnx's reference where that has no kernel for it."""
+    run = run_file("onnxruntime", path, feeds, names)
+    return run_file("reference", path, feeds, names) if "NOT_IMPLEMENTED" in run.refused else run
+
+
+# comparing -------------------------------------------------------------------------------------------
+
+
+def _plain(value: Any) -> Any:
+    """Narrow floats as float32; their steps are as coarse as half's, or coarser."""
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    array = np.asarray(value)
+    if array.dtype.kind == "V":
+        return array.astype(np.float32)
+    if array.dtype.kind in "UT":
+        return array.astype(object)
+    return array
+
+
+def _step(value: Any) -> float:
+    """How much coarser than float32 a value of this type is, where `units` doesn't know that."""
+    array = np.asarray(value) if not isinstance(value, list) else np.zeros(0)
+    if array.dtype.kind != "V":
+        return 1.0
+    return 2.0 ** (16 if "bfloat16" in str(array.dtype) else 21)
+
+
+def apart(a: Outputs, b: Outputs, coarse: bool = False) -> float:
+    """How far two results are apart, in units of the last place."""
+    if len(a) != len(b):
+        return np.inf
+    found = 0.0
+    for x, y in zip(a, b, strict=True):
+        if isinstance(x, np.ndarray | np.generic) and isinstance(y, np.ndarray | np.generic):
+            if np.asarray(x).dtype != np.asarray(y).dtype and np.asarray(x).dtype.kind not in "OUT":
+                return np.inf
+            if not np.size(x) and not np.size(y) and np.ndim(x) == np.ndim(y):
+                continue  # what a loop without a pass stacks: nobody says which sizes the others are
+            if coarse and np.asarray(x).dtype == np.float64:
+                x, y = np.asarray(x).astype(np.float32), np.asarray(y).astype(np.float32)
+        found = max(found, units(_plain(x), _plain(y)) / _step(x))
+    return found
+
+
+def shown(a: Outputs, b: Outputs) -> str:
+    """The first of the outputs that differ, in one line."""
+    for k, (x, y) in enumerate(zip(a, b, strict=False)):
+        if apart([x], [y]) > ROUNDING:
+            return f"output {k}: {_short(x)} against {_short(y)}"
+    return f"{len(a)} outputs against {len(b)}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_short, value[:3]))}]"
+    array = np.asarray(value)
+    return f"{array.dtype}{list(array.shape)} {' '.join(map(str, array.reshape(-1)[:6]))}"
+
+
+# the truth -------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Truth:
+    """What the model gives on each feed, None where nobody knows; how far rounding may carry."""
+
+    values: list[Outputs | None]
+    slack: list[float]
+
+
+def _truth(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: list[str]) -> tuple[Truth, list[Event]]:
+    """What two of ONNX Runtime, onnx's reference and our executor agree on."""
+    events: list[Event] = []
+    values: list[Outputs | None] = []
+    slack: list[float] = []
+    for k in range(len(feeds)):
+        given = {name: run.outputs[k] for name, run in runs.items() if run.outputs[k] is not None}
+        theirs = runs["onnxruntime"]
+        if not theirs.refused and theirs.errors[k] and not theirs.errors[k].startswith("fault"):
+            given = {}  # inputs that the model isn't for
+        agreed: Outputs | None = None
+        noise = _noise(path, feeds[k], names, given.get("onnxruntime")) if given else 0.0
+        limit = max(ROUNDING, 4 * noise)
+        order = [name for name in ("onnxruntime", "reference", "executor") if name in given]
+        for n, one in enumerate(order):
+            for other in order[n + 1 :]:
+                if agreed is None and apart(given[one], given[other]) <= limit:  # type: ignore[arg-type]
+                    agreed = given[one]
+        ours = runs["executor"]
+        if agreed is None and "onnxruntime" in given and "reference" not in given and np.isfinite(noise):
+            if "executor" in given:  # one of the two is wrong
+                told = shown(given["onnxruntime"], given["executor"])  # type: ignore[arg-type]
+                events.append(Event("source", DOUBT, told, k))
+            else:
+                agreed = given["onnxruntime"]
+        values.append(agreed if np.isfinite(noise) else None)
+        slack.append(limit)
+        if agreed is None or not np.isfinite(noise):
+            continue
+        if ours.outputs[k] is None and any(np.shape(v) != np.shape(feeds[0][n]) for n, v in feeds[k].items() if not isinstance(v, list)):
+            continue  # sizes that needn't go together: what runtimes don't check isn't valid yet
+        if ours.outputs[k] is None:
+            events.append(Event("source", EXECUTOR, ours.errors[k] or ours.refused, k))
+        elif apart(agreed, ours.outputs[k]) > limit:  # type: ignore[arg-type]
+            events.append(Event("source", EXECUTOR, shown(agreed, ours.outputs[k]), k))  # type: ignore[arg-type]
+        theirs = given.get("onnxruntime")
+        if theirs is not None and apart(agreed, theirs) > limit:
+            events.append(Event("source", THEIRS, f"onnxruntime: {shown(agreed, theirs)}", k))
+    return Truth(values, slack), events
+
+
+def _noise(path: Path, feed: Feed, names: list[str], mine: Outputs | None) -> float:
+    """How far the neighbours of the inputs carry the outputs."""
+    if mine is None or not any(isinstance(v, np.ndarray) and v.dtype.kind == "f" for v in feed.values()):
+        return 0.0
+    moved = run_file("onnxruntime", path, [nudged(feed, seed) for seed in range(2)], names)
+    return max((apart(mine, one) for one in moved.outputs if one is not None), default=0.0)
+
+
+# the paths -------------------------------------------------------------------------------------------
+
+
+def examine(job: Job) -> Iterator[Event]:
+    """All that is seen, path by path; before each an event of no kind tells what is begun."""
+    _limit()
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as name, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        folder = Path(name)
+        source = folder / "source.onnx"
+        source.write_bytes(job.model)
+        names = [value.name for value in onnx.load_model_from_string(job.model).graph.output]
+        yield Event("source in onnxruntime", "")
+        runs = {"onnxruntime": run_file("onnxruntime", source, job.feeds, names, level="disable_all", seconds=3)}
+        yield Event("source in reference", "")
+        runs["reference"] = run_file("reference", source, job.feeds, names)
+        yield Event("source", "")
+        try:
+            hub = to_hub(load(source))
+        except Exception as error:
+            yield Event("source", UNREAD if isinstance(error, BackedgeError) else CRASHED, _told(error))
+            return
+        runs["executor"] = run_in(_Ours(hub), job.feeds)
+        truth, events = _truth(runs, source, job.feeds, names)
+        yield from events
+        if all(one is None for one in truth.values):
+            told = {who: run.refused or next(filter(None, run.errors), "other values") for who, run in runs.items()}
+            yield Event("source", UNKNOWN, "; ".join(f"{who}: {why[:200]}" for who, why in told.items()))
+        for path in job.paths:
+            yield Event(path, "")
+            yield from _path(path, job, source, folder / path, truth, names, hub)
+
+
+def _limit() -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_DATA, (6 << 30, 6 << 30))
+    os.environ["BACKEDGE_FORK"] = os.environ.get("BACKEDGE_FORK", "1")
+
+
+def _kind(error: Exception, refused: str = REFUSED) -> str:
+    """What can't be expressed is refused; a model that ran isn't invalid, and nothing else may be raised."""
+    return refused if isinstance(error, Unsupported) else CRASHED
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, BackedgeError):
+        return f"{type(error).__name__}: {str(error)[:400]}"
+    frames = traceback.extract_tb(error.__traceback__)
+    where = " < ".join(f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in reversed(frames[-4:]))
+    return f"{type(error).__name__}: {str(error)[:200]} at {where}"
+
+
+def _path(
+    path: str, job: Job, source: Path, folder: Path, truth: Truth, names: list[str], hub: Graph
+) -> Iterator[Event]:
+    dice = random.Random(f"{job.seed} {path}")
+    options = dict(TARGETS[path])
+    folder.mkdir()
+    made = folder / options.pop("to")
+    if path == "opset":
+        options["opset"] = job.opset or dice.choice(OPSETS)
+    asked = dice.random() < job.verdicts
+    proof = dice.random() < 0.5
+    known = [k for k, one in enumerate(truth.values) if one is not None]
+    if path in ("hlo", "stateful"):  # sizes must be known there
+        feed = job.feeds[known[0] if known else 0]
+        options["shapes"] = {name: list(np.shape(v)) for name, v in feed.items() if not isinstance(v, list) and v is not None}
+        known = [k for k in known if all(np.shape(v) == np.shape(feed[n]) for n, v in job.feeds[k].items() if n in options["shapes"])]
+    try:
+        convert(source, made, verify=0, **options)
+    except Exception as error:
+        yield Event(path, _kind(error), _told(error))
+        return
+    feeds, wanted = [job.feeds[k] for k in known], [truth.values[k] for k in known]
+    limits = [truth.slack[k] for k in known]
+    entry = format_of(made)
+    more = {}
+    if path in ("mdf", "stateful") and entry.run_options is not None:
+        more = dict(entry.run_options(hub))
+    bad = ""
+    if path != "mdf":
+        yield Event(path, "")
+        onnx_file = entry.runtime == "onnxruntime"
+        run = _onnx(made, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
+        for event in _judged(path, run, feeds, wanted, limits, known):
+            bad = event.kind
+            yield event
+    try:
+        ours = run_in(_Ours(to_hub(load(made))), feeds)
+    except Exception as error:
+        yield Event(path, _kind(error, UNLOADED if path != "stateful" else REFUSED), f"our own reader: {_told(error)}")
+        return
+    for event in _judged(path, ours, feeds, wanted, limits, known, "executor on the file: "):
+        bad = bad or event.kind
+        yield Event(path, EXECUTOR if event.kind != WRONG else event.kind, event.text, event.feed)
+    if asked or bad == WRONG:
+        yield Event(f"verdict on {path}", "")
+        yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
+    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice)
+    if not bad:
+        yield Event(path, FINE)
+
+
+def _judged(
+    path: str,
+    run: Run,
+    feeds: Sequence[Feed],
+    wanted: Sequence[Any],
+    limits: Sequence[float],
+    known: Sequence[int],
+    who: str = "",
+) -> Iterator[Event]:
+    """At most one event of each kind."""
+    if run.refused:
+        if wanted:
+            yield Event(path, UNLOADED, who + run.refused)
+        return
+    seen: set[str] = set()
+    for k in range(len(feeds)):
+        found = run.outputs[k]
+        if found is None:
+            kind, text = UNRUN, run.errors[k]
+            if text.startswith("fault:") or run.coarse:
+                continue
+        elif apart(wanted[k], found, run.coarse) > (limits[k] if not run.coarse else 50 * limits[k]):
+            kind, text = WRONG, shown(wanted[k], found)
+            if run.coarse and any(np.asarray(v).dtype in (np.float64, np.int64) for v in wanted[k] if not isinstance(v, list)):
+                continue
+        else:
+            continue
+        if kind not in seen:
+            seen.add(kind)
+            yield Event(path, kind, who + text, known[k])
+
+
+def _verdict(
+    path: str, source: Path, folder: Path, made: Path, options: dict[str, Any], job: Job, bad: str, proof: bool
+) -> Iterator[Event]:
+    """What `convert` itself says of it."""
+    again = folder / f"again{made.suffix}"
+    try:
+        report = convert(source, again, verify=job.trials, proof=proof, timeout=5, **options)
+    except Exception as error:
+        yield Event(path, CRASHED, f"verifying: {_told(error)}")
+        return
+    if bad:
+        yield Event(path, f"verdict of {bad}", report.verdict, verdict=report.verdict)
+    elif report.verdict == "different":
+        yield Event(path, DIFFERENT, report.reason or report.refusal, verdict="different")
+    else:
+        yield Event(path, f"verdict {report.verdict}", verdict=report.verdict)
+
+
+def _back(
+    path: str,
+    made: Path,
+    folder: Path,
+    feeds: Sequence[Feed],
+    wanted: Sequence[Any],
+    limits: Sequence[float],
+    known: Sequence[int],
+    names: list[str],
+    dice: random.Random,
+) -> Iterator[Event]:
+    """From there to ONNX, and run in ONNX Runtime."""
+    back = folder / "back.onnx"
+    where = f"{path}, back"
+    yield Event(where, "")
+    try:
+        convert(made, back, verify=0, opset=dice.choice((None, 17, 21, 25)))
+    except Exception as error:
+        yield Event(where, _kind(error), _told(error))
+        return
+    run = _onnx(back, feeds, names)
+    yield from _judged(where, run, feeds, wanted, limits, known)
+
+
+__all__ = ["FINDINGS", "TARGETS", "Event", "InvalidModel", "Job", "Unsupported", "examine", "prepare"]
