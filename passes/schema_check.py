@@ -10,7 +10,7 @@ from typing import Any
 from onnx.defs import OpSchema
 
 from .errors import InvalidModel
-from .graph import Node
+from .graph import Graph, Node
 from .protos import DTYPES, AttributeRef, SparseData
 from .schemas import schema
 from .tensor import TensorData
@@ -72,6 +72,20 @@ def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
         [name for name, entry in found.attributes.items() if entry.required and name not in graphs],
         [name for name in graphs if found.attributes[name].required],
     )
+
+
+def check_forms(graph: Graph) -> None:
+    """Refuse a model of ONNX's operators in which a node isn't of its operator's form, functions and regions included.
+
+    Raises:
+        InvalidModel: the first such node, as `check_schema`.
+    """
+    own = {key[:2] for key in graph.functions}
+    for root in (graph, *(function.graph for function in graph.functions.values())):
+        for inner in root.graphs():
+            for node in inner.nodes:
+                if node.op not in own and (found := problem(node)):
+                    raise InvalidModel(f"graph {inner.name!r:.80}: {node!r}{found}")
 
 
 def check_schema(node: Node) -> None:

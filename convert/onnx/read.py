@@ -18,6 +18,7 @@ from onnx import ModelProto
 from ...passes.errors import InvalidModel
 from ...passes.garbage import bulk
 from ...passes.graph import GIVEN, Graph
+from ...passes.schema_check import check_forms
 from .read_graph import GraphReader, function_key, imported_opsets, without_fields
 
 
@@ -73,6 +74,7 @@ def _read_model(model: ModelProto, folder: Path) -> Graph:
             if key in graph.functions:
                 raise InvalidModel(f"function {proto.domain}.{proto.name} is defined twice")
             graph.functions[key] = reader.function(proto)
+        check_forms(graph)
     graph.meta["onnx.model"] = without_fields(model, "graph", "functions")
     graph.meta[GIVEN] = True
     return graph
