@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import onnx
 from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
@@ -20,6 +19,7 @@ from ...passes.garbage import bulk
 from ...passes.graph import GIVEN, Graph
 from ...passes.schema_check import check_forms
 from .read_graph import GraphReader, function_key, imported_opsets, without_fields
+from .text_form import parsed
 
 
 def read(path: Path) -> Graph:
@@ -39,10 +39,9 @@ def read_proto(path: Path) -> ModelProto:
         raise InvalidModel(f"{path}: {error.strerror or error}") from None
     if path.suffix == ".onnxtxt":
         try:
-            return onnx.parser.parse_model(raw.decode())
-        except (onnx.parser.ParseError, UnicodeDecodeError, RuntimeError) as error:
-            line = " ".join(str(part) for part in error.args[0].splitlines()[:2]) if error.args else str(error)
-            raise InvalidModel(f"{path}: not ONNX text: {line}") from None
+            return parsed(raw)
+        except InvalidModel as error:
+            raise InvalidModel(f"{path}: {error}") from None
     if not raw:
         raise InvalidModel(f"{path}: empty")
     model = ModelProto()

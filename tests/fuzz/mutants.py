@@ -59,6 +59,7 @@ class Findings:
     counts: Counter[str] = field(default_factory=Counter)
     first: dict[str, tuple[Sample, Plan, str]] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
+    judged: Counter[str] = field(default_factory=Counter)
 
     def add(self, outcome: Outcome, sample: Sample, plan: Plan) -> None:
         self.outcomes[outcome.status] += 1
@@ -127,6 +128,7 @@ def _forked(mutants: Mutants, numbers: range, findings: Findings, until: float) 
             else:
                 findings.outcomes[outcome.status] += 1
                 findings.counts.update([outcome.key] if outcome.status == "finding" else [])
+                findings.judged.update([outcome.key] if outcome.status == "judged" else [])
             done += 1
     _, status = os.waitpid(pid, 0)
     if done == len(numbers) or (ended and os.waitstatus_to_exitcode(status) == 0):
@@ -217,6 +219,8 @@ def main() -> int:
     print(json.dumps({"format": given.format, "seed": given.seed, "seconds": round(seconds), **findings.outcomes}))
     for key, count in findings.counts.most_common():
         print(f"{count:5} {key}")
+    for key, count in findings.judged.most_common():
+        print(f"{count:5} refused by the format's own checker: {key}")
     return 1 if findings.counts else 0
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
+import re
 import signal
 import tempfile
 import traceback
@@ -21,9 +23,11 @@ from types import FrameType
 from typing import Any
 
 from backedge.convert.files import load, to_dialect, to_hub
-from backedge.convert.format import FORMATS
+from backedge.convert.format import FORMATS, Format
 from backedge.convert.hlo import stablehlo
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
+from backedge.passes.graph import Value
+from backedge.passes.types import TensorType
 from backedge.runtime.compare.input_roles import signature_of
 from backedge.runtime.compare.inputs import design
 from backedge.runtime.executor import Executor, never_compile
@@ -35,6 +39,7 @@ from .sample import Sample
 _ROOT = Path(__file__).parents[2]
 _OURS = ("AssertionError", "AttributeError", "IndexError", "KeyError", "NameError", "RecursionError", "TypeError")
 _SECONDS, _RUN_SECONDS = 10, 4
+_MOST_ELEMENTS = 1 << 22  # of an input that is made for a run
 TARGETS = [
     ("onnx", 8),
     ("onnx", 13),
@@ -105,6 +110,8 @@ def trial(sample: Sample, plan: Plan) -> Outcome:
         except MemoryError as error:
             return Outcome("finding", f"memory: {_innermost(error)}", traceback.format_exc())
         except Exception as error:
+            if found := _objection(Path(folder) / f"mutant{sample.suffix}"):  # as `convert.files.judged` asks
+                return Outcome("judged", f"{type(error).__name__}: {_innermost(error)}", found)
             return Outcome("finding", f"{type(error).__name__}: {_innermost(error)}", traceback.format_exc())
 
 
@@ -128,7 +135,7 @@ def _innermost(error: BaseException, count: int = 3) -> str:
 
 def _steps(path: Path, folder: Path, plan: Plan) -> Outcome:
     graph = load(path)
-    own = FORMATS[next(name for name, entry in FORMATS.items() if path.suffix in entry.suffixes)]
+    own = _own(path)
     target = FORMATS["mdf"].in_style("stateful") if plan.target == "stateful" else FORMATS[plan.target]
     if not plan.ran or own.name != "stablehlo":
         again = folder / f"again{path.suffix}"
@@ -147,15 +154,37 @@ def _steps(path: Path, folder: Path, plan: Plan) -> Outcome:
         refusal = error
     if plan.ran:
         hub = to_hub(graph)
+        if any(_elements(value) > _MOST_ELEMENTS for value in hub.inputs):
+            return Outcome("done")
         (inputs,) = design(signature_of(hub), 1, 0)
         with contextlib.suppress(_OutOfTime):
             _run(hub, inputs)
     return Outcome("done") if refusal is None else _line(refusal, 3)
 
 
+def _elements(value: Value) -> int:
+    shape = value.type.shape if isinstance(value.type, TensorType) else None
+    return math.prod(size for size in shape or () if isinstance(size, int))
+
+
 def _run(hub: Any, inputs: Any) -> None:
     signal.setitimer(signal.ITIMER_REAL, _RUN_SECONDS)
     Executor(hub, never_compile).run(inputs)
+
+
+def _own(path: Path) -> Format:
+    return next(entry for entry in FORMATS.values() if path.suffix in entry.suffixes)
+
+
+def _objection(path: Path) -> str:
+    """What the format's own checker says of a mutant."""
+    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+    try:
+        return _own(path).check.objection(path)
+    except (Exception, _OutOfTime):
+        return ""
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _unread(path: Path) -> str:
@@ -168,8 +197,6 @@ def _unread(path: Path) -> str:
 
 def _kind_of(text: str) -> str:
     """A message without what differs between models."""
-    import re
-
     return re.sub(r"'[^']*'|\"[^\"]*\"|\d+|\([^()]*\)|\[[^\]]*\]", "_", text)[:90]
 
 
