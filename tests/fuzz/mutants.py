@@ -1,8 +1,10 @@
-"""Mutated files through reading, conversion and the executor: `python -m fuzz.mutants --format onnx --count 1000 --seed 0`.
+"""Mutated files through reading, conversion and the executor.
 
-(From the folder tests.) Mutant N of a seed is always the same. They are tried one after the other in a fork of this
-process with limits of time and memory; where a mutant ends the fork, the next ones go on in another. What ends otherwise
-than well or with an error of `passes.errors` is a finding: one of each kind is made smaller and stored in `--into`.
+    python -m fuzz.mutants --format onnx --count 1000 --seed 0    (from the folder tests)
+
+Mutant N of a seed is always the same. They are tried one after the other in a fork of this process with limits of time
+and memory; where a mutant ends the fork, the next ones go on in another. What ends otherwise than well or with an error
+of `passes.errors` is a finding: one of each kind is made smaller and stored in `--into`.
 """
 
 from __future__ import annotations
@@ -23,14 +25,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from . import messages, texts, trees
+from .lines import Lines
 from .sample import Sample
 from .seeds import SUFFIXES, seeds
 from .trial import Outcome, Plan, trial, warm
 
 FORMATS = (*SUFFIXES,)
-_HANG = 30.0  # seconds without an answer
+_MOST_SEEDS = 3000
+_HANG = 100.0  # seconds without an answer
 _MEMORY = 3 << 30
 _REDUCING_SECONDS = 20.0
 Mutate = Callable[[Sample, Random, list[Sample]], Sample]
@@ -61,30 +66,51 @@ class Findings:
     outcomes: Counter[str] = field(default_factory=Counter)
     judged: Counter[str] = field(default_factory=Counter)
 
-    def add(self, outcome: Outcome, sample: Sample, plan: Plan) -> None:
+    def add(self, outcome: Outcome, made: tuple[Sample, Plan] | None) -> None:
+        """Count an outcome; `made` is the mutant where it is needed."""
         self.outcomes[outcome.status] += 1
+        if outcome.status == "judged":
+            self.judged[outcome.key] += 1
         if outcome.status == "finding":
             self.counts[outcome.key] += 1
-            self.first.setdefault(outcome.key, (sample, plan, outcome.text))
+            if made is not None:
+                self.first.setdefault(outcome.key, (*made, outcome.text))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Mutants:
-    """The mutants of a format and a seed, by number."""
+    """The mutants of a format and a seed, by number.
+
+    With `feedback`, one that reaches lines of the package that none before did joins those that are mutated: then a
+    mutant depends on all before it.
+    """
 
     format: str
     seed: int
     corpus: list[Sample]
+    feedback: bool = False
+    lines: Lines = field(default_factory=Lines)
 
     def one(self, number: int) -> tuple[Sample, Plan]:
         random = Random(f"{self.format}/{self.seed}/{number}")
         sample = random.choice(self.corpus)
-        alike = [
-            other for other in random.sample(self.corpus, min(12, len(self.corpus))) if other.suffix == sample.suffix
-        ]
+        others = [random.choice(self.corpus) for _ in range(12)]
+        alike = [other for other in others if other.suffix == sample.suffix]
         with contextlib.suppress(RecursionError):
             sample = MUTATE[sample.suffix](sample, random, alike or [sample])
         return sample, Plan.drawn(random)
+
+    def tried(self, sample: Sample, plan: Plan) -> tuple[Outcome, bool]:
+        """What comes of a mutant, and whether it is worth mutating further."""
+        if not self.feedback:
+            return trial(sample, plan), False
+        with self.lines.watched():
+            outcome = trial(sample, plan)
+        is_model = outcome.status == "done" or outcome.key == "3"
+        return outcome, bool(self.lines.new) and is_model and len(self.corpus) < _MOST_SEEDS
+
+    def keep(self, sample: Sample) -> None:
+        self.corpus.append(sample)
 
 
 def tried(mutants: Mutants, numbers: range, until: float = float("inf")) -> Findings:
@@ -102,48 +128,56 @@ def _forked(mutants: Mutants, numbers: range, findings: Findings, until: float) 
     pid = os.fork()
     if not pid:
         os.close(reading)
-        _limit()
-        for number in numbers:
-            outcome = trial(*mutants.one(number))
-            pickled = pickle.dumps(outcome)
-            os.write(writing, len(pickled).to_bytes(4, "little") + pickled)
-            if time.monotonic() > until:
-                break
-        os._exit(0)
+        with contextlib.suppress(BaseException):
+            _limit()
+            _in_fork(mutants, numbers, writing, until)
+            os._exit(0)
+        os._exit(1)
     os.close(writing)
-    done, ended = 0, False
+    done = 0
+    hangs = False
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         while done < len(numbers):
-            ready, _, _ = select.select([pipe], [], [], _HANG)
-            if not ready:
+            hangs = not select.select([pipe], [], [], _HANG)[0]
+            if hangs:
                 os.kill(pid, signal.SIGKILL)
                 break
-            head = pipe.read(4) or b""
+            head = _exactly(pipe, 4)
             if len(head) < 4:
-                ended = True
                 break
-            outcome = pickle.loads(_exactly(pipe, int.from_bytes(head, "little")))
-            if outcome.status == "finding" and outcome.key not in findings.first:
-                findings.add(outcome, *mutants.one(numbers[done]))
-            else:
-                findings.outcomes[outcome.status] += 1
-                findings.counts.update([outcome.key] if outcome.status == "finding" else [])
-                findings.judged.update([outcome.key] if outcome.status == "judged" else [])
+            outcome, is_kept = pickle.loads(_exactly(pipe, int.from_bytes(head, "little")))
+            is_first = outcome.status == "finding" and outcome.key not in findings.first
+            made = mutants.one(numbers[done]) if is_first or is_kept else None
+            findings.add(outcome, made)
+            if is_kept and made is not None:
+                mutants.keep(made[0])
             done += 1
-    _, status = os.waitpid(pid, 0)
-    if done == len(numbers) or (ended and os.waitstatus_to_exitcode(status) == 0):
-        return numbers[done] if done < len(numbers) else numbers.stop
-    what = f"died: status {os.waitstatus_to_exitcode(status)}" if ended else "hang: no answer"
-    findings.add(Outcome("finding", what), *mutants.one(numbers[done]))
-    return numbers[done] + 1
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if done == len(numbers):
+        return numbers.stop
+    if status or hangs:
+        key = "hang: no answer" if hangs else f"died: status {status}"
+        findings.add(Outcome("finding", key), mutants.one(numbers[done]))
+        done += 1
+    return numbers.start + done
 
 
-def _exactly(pipe: object, length: int) -> bytes:
+def _in_fork(mutants: Mutants, numbers: range, pipe: int, until: float) -> None:
+    for number in numbers:
+        sample, plan = mutants.one(number)
+        outcome, is_kept = mutants.tried(sample, plan)
+        if is_kept:
+            mutants.keep(sample)
+        pickled = pickle.dumps((outcome, is_kept))
+        os.write(pipe, len(pickled).to_bytes(4, "little") + pickled)
+        if time.monotonic() > until:
+            break
+
+
+def _exactly(pipe: Any, length: int) -> bytes:
+    """So many bytes, or fewer where the other end is closed."""
     found = b""
-    while len(found) < length:
-        part = pipe.read(length - len(found))  # type: ignore[attr-defined]
-        if not part:
-            return pickle.dumps(Outcome("finding", "died: cut off"))
+    while len(found) < length and (part := pipe.read(length - len(found))):
         found += part
     return found
 
@@ -204,19 +238,25 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=300, help="files that are mutated")
+    parser.add_argument("--feedback", action="store_true", help="mutate further what reaches new lines; slower")
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--into", type=Path, default=Path("findings"))
     given = parser.parse_args()
     warm()
     start = time.monotonic()
-    mutants = Mutants(given.format, given.seed, seeds(given.format, given.seeds, Random(given.seed)))
+    mutants = Mutants(given.format, given.seed, seeds(given.format, given.seeds, Random(given.seed)), given.feedback)
     gc.freeze()
     print(f"{len(mutants.corpus)} files to begin with ({time.monotonic() - start:.0f} s)", flush=True)
     start = time.monotonic()
     findings = tried(mutants, range(given.count), start + 60 * given.minutes)
     seconds = time.monotonic() - start
     stored(findings, given.into, given.format, set())
-    print(json.dumps({"format": given.format, "seed": given.seed, "seconds": round(seconds), **findings.outcomes}))
+    grown = len(mutants.corpus)
+    print(
+        json.dumps(
+            {"format": given.format, "seed": given.seed, "seconds": round(seconds), "files": grown, **findings.outcomes}
+        )
+    )
     for key, count in findings.counts.most_common():
         print(f"{count:5} {key}")
     for key, count in findings.judged.most_common():

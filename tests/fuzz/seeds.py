@@ -28,7 +28,10 @@ SUFFIXES = {
     "stablehlo": (".mlir", ".mlirbc"),
     "mdf": (".json", ".yaml", ".bson"),
 }
-_LAYERS = "algebra conv corners detection elementwise index loops recurrent reduce regions resize shape signal sparse states strings"
+_LAYERS = (
+    "algebra conv corners detection elementwise index loops recurrent reduce regions resize shape signal sparse states "
+    "strings"
+)
 
 
 def seeds(format: str, count: int, random: Random) -> list[Sample]:

@@ -86,12 +86,12 @@ def _within(seconds: float) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise _OutOfTime
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # of our own work: the machine may have other work, too
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def trial(sample: Sample, plan: Plan) -> Outcome:
@@ -168,7 +168,7 @@ def _elements(value: Value) -> int:
 
 
 def _run(hub: Any, inputs: Any) -> None:
-    signal.setitimer(signal.ITIMER_REAL, _RUN_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, _RUN_SECONDS)
     Executor(hub, never_compile).run(inputs)
 
 
@@ -178,13 +178,13 @@ def _own(path: Path) -> Format:
 
 def _objection(path: Path) -> str:
     """What the format's own checker says of a mutant."""
-    signal.setitimer(signal.ITIMER_REAL, _SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, _SECONDS)
     try:
         return _own(path).check.objection(path)
     except (Exception, _OutOfTime):
         return ""
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _unread(path: Path) -> str:
@@ -205,9 +205,8 @@ def ask_in_fork(to: str, data: bytes, timeout: float, *files: Path) -> bytes:
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, _SECONDS)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
         with os.fdopen(writing, "wb") as pipe:
             try:
                 pipe.write(b"+" + _bridged(to, data, *files))
