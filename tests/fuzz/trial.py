@@ -7,6 +7,7 @@ asked, and run on small inputs. It may be refused at any of these steps by an er
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import io
 import math
 import os
@@ -205,8 +206,10 @@ def ask_in_fork(to: str, data: bytes, timeout: float, *files: Path) -> bytes:
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
-        signal.setitimer(signal.ITIMER_PROF, _SECONDS)
+        faulthandler.disable()  # jaxlib may end the process over a damaged file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, _SECONDS)
         with os.fdopen(writing, "wb") as pipe:
             try:
                 pipe.write(b"+" + _bridged(to, data, *files))
