@@ -14,6 +14,7 @@ from ..passes.infer import infer
 from ..passes.outputs import drafted
 from ..passes.pipeline import Pipeline
 from ..passes.progress import stage
+from ..passes.schema_check import check_forms
 from ..passes.structure.canonical import canonicalize
 from ..passes.structure.sequences import SequencesToStacks
 from ..passes.structure.simplify import RemoveDead
@@ -80,11 +81,13 @@ def to_hub(graph: Graph) -> Graph:
     """A hub graph of a graph of any dialect, with all types that inference finds; the old one stays as it was.
 
     Raises:
+        InvalidModel: an operator's inputs, outputs or attributes aren't of the form that it must have.
         Unsupported: an operator that the hub can't express.
     """
     if graph.dialect == "hub":
         return graph
     raised = FORMATS[graph.dialect].raise_graph(graph)
+    check_forms(raised)
     canonicalize(raised)
     return raised
 

@@ -14,7 +14,7 @@ import onnx
 from .errors import InvalidModel
 from .graph import Node
 from .protos import dtype_of
-from .schemas import HUB_OPSETS
+from .schemas import HUB_OPSETS, any_schema
 from .tensor import TensorData
 from .types import DType
 
@@ -23,17 +23,8 @@ Attributes = tuple[tuple[str, Any], ...]
 
 
 @cache
-def _schema(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
-    """The operator's schema, a deprecated one too: old models run as they are."""
-    try:
-        return onnx.defs.get_schema(op_type, opset, domain)
-    except onnx.defs.SchemaError:
-        return None
-
-
-@cache
 def _defaults(domain: str, op_type: str, version: int) -> dict[str, Any]:
-    known = _schema(domain, op_type, version)
+    known = any_schema(domain, op_type, version)
     if known is None:
         return {}
     found: dict[str, Any] = {}
@@ -61,7 +52,7 @@ class NodeAttributes:
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        known = _schema(node.domain, node.op_type, _opset(node))
+        known = any_schema(node.domain, node.op_type, _opset(node))
         self.version = known.since_version if known else node.version
         self._values = {**_defaults(node.domain, node.op_type, _opset(node)), **node.attributes}
 

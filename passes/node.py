@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 ORIGIN = "origin"
 """Key in the `meta` of a node: the name of the value in the file that was read of which the node was made, a text."""
 
+_MOST_SHOWN = 200  # characters of a name in a message
+
 
 class Value:
     """One value: an input, a constant (`data`), or an output of `producer`.
@@ -55,7 +57,7 @@ class Value:
         return None if self.data is None else self.data.numpy()
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {self.type}>"
+        return f"<{shortened(self.name)}: {self.type}>"
 
 
 class Node:
@@ -133,7 +135,12 @@ class Node:
     def __repr__(self) -> str:
         domain = f"{self.domain}." if self.domain else ""
         name = self.name or (self.outputs[0].name if self.outputs else "")
-        return f"{domain}{self.op_type}-{self.version} {name!r}"
+        return f"{shortened(domain + self.op_type)}-{self.version} {shortened(name)!r}"
+
+
+def shortened(name: str) -> str:
+    """A name for messages, which a file may have made as long as it likes."""
+    return name if len(name) <= _MOST_SHOWN else f"{name[: _MOST_SHOWN - 3]}..."
 
 
 def ancestors(values: Iterable[Value | None]) -> dict[Value, None]:

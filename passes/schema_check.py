@@ -10,10 +10,11 @@ from typing import Any
 from onnx.defs import OpSchema
 
 from .errors import InvalidModel
-from .graph import Node
+from .graph import Graph, Node
 from .protos import DTYPES, AttributeRef, SparseData
 from .schemas import schema
 from .tensor import TensorData
+from .types import Dim
 
 _KINDS = OpSchema.AttrType
 _TEXT, _WHOLE, _REAL = (str, bytes), (int,), (int, float)
@@ -40,6 +41,8 @@ _CHOICES: Mapping[tuple[str, str, str], Sequence[str]] = {
 LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 """Operators whose result has an axis for each element of an input: which one."""
 _MOST_AXES = 1024
+_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
+"""Operators whose attribute kernel_shape is that of weights: which input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,20 @@ def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
         [name for name, entry in found.attributes.items() if entry.required and name not in graphs],
         [name for name in graphs if found.attributes[name].required],
     )
+
+
+def check_forms(graph: Graph) -> None:
+    """Refuse a model of ONNX's operators in which a node isn't of its operator's form, functions and regions included.
+
+    Raises:
+        InvalidModel: the first such node, as `check_schema`.
+    """
+    own = {key[:2] for key in graph.functions}
+    for root in (graph, *(function.graph for function in graph.functions.values())):
+        for inner in root.graphs():
+            for node in inner.nodes:
+                if node.op not in own and (found := problem(node)):
+                    raise InvalidModel(f"graph {inner.name!r:.80}: {node!r}{found}")
 
 
 def check_schema(node: Node) -> None:
@@ -120,10 +137,20 @@ def problem(node: Node) -> str:
     length = listed.tensor.shape[0] if listed is not None and listed.rank == 1 and listed.tensor.shape else None
     if isinstance(length, int) and length > _MOST_AXES:
         return f" lists {length} axes"
+    weights = node.input(_WEIGHTS[node.op_type]) if not node.domain and node.op_type in _WEIGHTS else None
+    kernel, known = node.attributes.get("kernel_shape"), weights.tensor.shape if weights is not None else None
+    if isinstance(kernel, list | tuple) and known is not None and not _fits(kernel, known[2:]):
+        return f": kernel_shape is {list(kernel)}, its weights' is {list(known[2:])}"
     parts = node.attributes.get("num_outputs") if node.op == ("", "Split") else None
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
     return ""
+
+
+def _fits(sizes: Sequence[int], shape: Sequence[Dim]) -> bool:
+    return len(sizes) == len(shape) and all(
+        one == other or not isinstance(other, int) for one, other in zip(sizes, shape, strict=True)
+    )
 
 
 def _text(value: str | bytes) -> str:

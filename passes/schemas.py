@@ -12,14 +12,26 @@ HUB_OPSET = 28
 HUB_OPSETS = {"": HUB_OPSET, "ai.onnx.ml": 5, "ai.onnx.preview": 1, "ai.onnx.preview.training": 1}
 
 
+MOST_OPSET = 2**31 - 1
+"""Larger versions ONNX itself can't be asked for."""
+
+
+@functools.cache
+def any_schema(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
+    """As `schema`, a deprecated one too: old models run as they are."""
+    if not 0 < opset <= MOST_OPSET:
+        return None
+    try:
+        return onnx.defs.get_schema(op_type, opset, "" if domain == "ai.onnx" else domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
 @functools.cache
 def schema(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
     """The schema of an operator as opset version `opset` of its domain defines it; None where it doesn't."""
-    try:
-        found = onnx.defs.get_schema(op_type, opset, "" if domain == "ai.onnx" else domain)
-    except onnx.defs.SchemaError:
-        return None
-    return None if found.deprecated else found
+    found = any_schema(domain, op_type, opset)
+    return None if found is None or found.deprecated else found
 
 
 @functools.cache

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Value
 from ...passes.types import DType, TensorType
-from ...runtime.oracles.mdf_names import interface
+from ...runtime.oracles.mdf_names import InputName, interface
 from . import model as mdf
 from .document import read_document
 from .function_form import from_model, is_ours
@@ -51,7 +52,7 @@ def as_graph(model: mdf.Model) -> Graph:
     known = interface(tree_from_model(model))
     fed: dict[tuple[str, str], Value] = {}
     for one in known.inputs:
-        value = graph.add_input(one.name, TensorType(DType(one.type), one.shape))
+        value = graph.add_input(one.name, TensorType(_dtype(one), one.shape))
         fed.update(dict.fromkeys(one.ports, value))
     for name, dtype in ((known.steps, DType.INT64), (known.time_increment, DType.FLOAT64)):
         if name is not None:
@@ -73,6 +74,13 @@ def as_graph(model: mdf.Model) -> Graph:
         results.update({(node.id, value.name): value for value in made.outputs})
     graph.outputs = [results[one.node, one.id] for one in known.outputs]
     return graph
+
+
+def _dtype(one: InputName) -> DType:
+    try:
+        return DType(one.type)
+    except ValueError:
+        raise InvalidModel(f"the metadata's input {one.name!r}: there is no element type {one.type!r:.60}") from None
 
 
 def _described(one: mdf.Parameter | mdf.Function) -> str:

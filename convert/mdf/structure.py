@@ -54,9 +54,19 @@ def _object(holder: Object, name: str) -> dict[str, Plain]:
 
 def _shape(port: Object, name: str) -> Shape:
     sizes = declared_shape(port.fields.get(name), port.where)
-    if len(sizes) > _MOST_DIMENSIONS or math.prod(size for size in sizes if isinstance(size, int)) > _MOST_ELEMENTS:
+    if _is_too_large(sizes):
         raise port.refused("its shape is larger than any tensor could be")
     return sizes
+
+
+def _is_too_large(sizes: Shape) -> bool:
+    return len(sizes) > _MOST_DIMENSIONS or math.prod(size for size in sizes if isinstance(size, int)) > _MOST_ELEMENTS
+
+
+def _plain_shape(sizes: Shape) -> Plain:
+    if _is_too_large(sizes):
+        raise Unsupported("MDF", f"a tensor of the shape {shown(str(list(sizes)))} is larger than any could be")
+    return list(sizes) or None
 
 
 def _reduce(port: Object, name: str) -> str:
@@ -91,7 +101,7 @@ FORMS: dict[str, tuple[Callable[[Object, str], Any], Callable[[Any], Plain]]] = 
     "needed": (Object.needed, _given),
     "label": (Object.label, _filled),
     "object": (_object, _filled),
-    "shape": (_shape, lambda sizes: list(sizes) or None),
+    "shape": (_shape, _plain_shape),
     "reduce": (_reduce, lambda reduce: None if reduce == "overwrite" else reduce or None),
     "derivative": (_derivative, _given),
     "function": (lambda holder, _: _call(holder)[0], _given),
@@ -250,6 +260,7 @@ def tree_from_model(model: Model) -> dict[str, Plain]:
 
     Raises:
         InvalidModel: two things of one kind have the same id in one position.
+        Unsupported: a shape that `model_from_tree` refuses.
     """
     body = _tree(model)
     return {"id": model.id, **body} if model.id == "id" else {model.id: body}

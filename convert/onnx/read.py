@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import onnx
 from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from ...passes.errors import InvalidModel
 from ...passes.garbage import bulk
 from ...passes.graph import GIVEN, Graph
+from ...passes.schema_check import check_forms
 from .read_graph import GraphReader, function_key, imported_opsets, without_fields
+from .text_form import parsed
 
 
 def read(path: Path) -> Graph:
@@ -38,10 +39,9 @@ def read_proto(path: Path) -> ModelProto:
         raise InvalidModel(f"{path}: {error.strerror or error}") from None
     if path.suffix == ".onnxtxt":
         try:
-            return onnx.parser.parse_model(raw.decode())
-        except (onnx.parser.ParseError, UnicodeDecodeError, RuntimeError) as error:
-            line = " ".join(str(part) for part in error.args[0].splitlines()[:2]) if error.args else str(error)
-            raise InvalidModel(f"{path}: not ONNX text: {line}") from None
+            return parsed(raw)
+        except InvalidModel as error:
+            raise InvalidModel(f"{path}: {error}") from None
     if not raw:
         raise InvalidModel(f"{path}: empty")
     model = ModelProto()
@@ -73,6 +73,7 @@ def _read_model(model: ModelProto, folder: Path) -> Graph:
             if key in graph.functions:
                 raise InvalidModel(f"function {proto.domain}.{proto.name} is defined twice")
             graph.functions[key] = reader.function(proto)
+        check_forms(graph)
     graph.meta["onnx.model"] = without_fields(model, "graph", "functions")
     graph.meta[GIVEN] = True
     return graph

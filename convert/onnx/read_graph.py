@@ -21,7 +21,7 @@ from ...passes.protos import (
     tensor_from_proto,
     type_from_proto,
 )
-from ...passes.schemas import since_version
+from ...passes.schemas import HUB_OPSETS, MOST_OPSET, since_version
 from ...passes.tensor import TensorData
 from ...passes.types import TensorType
 from .external import read_external
@@ -59,17 +59,20 @@ def function_key(proto: FunctionProto) -> tuple[str, str, str]:
     return proto.domain, proto.name, proto.overload
 
 
-def imported_opsets(imports: Iterable[Any], ir_version: int) -> dict[str, int]:
+def imported_opsets(imports: Iterable[Any], ir_version: int = 3) -> dict[str, int]:
     """The opsets that a model or a function imports, by domain.
 
     Raises:
-        InvalidModel: two versions of one.
+        InvalidModel: two versions of one, or a number that is no version.
     """
     opsets: dict[str, int] = {}
     for entry in imports:
         domain = "" if entry.domain == "ai.onnx" else entry.domain
         if opsets.get(domain, entry.version) != entry.version:
             raise InvalidModel(f"two versions of opset {domain or 'ai.onnx'} are imported")
+        least = 1 if domain in HUB_OPSETS else 0  # the domains of others may begin where they like
+        if not least <= entry.version <= MOST_OPSET:
+            raise InvalidModel(f"opset {entry.version} of {domain or 'ai.onnx'} is imported, which is no version")
         opsets[domain] = entry.version
     if not opsets and ir_version < 3:
         opsets[""] = 1

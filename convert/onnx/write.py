@@ -24,6 +24,7 @@ from ...passes.tensor import TensorData
 from ...passes.types import DType
 from .external import External, ExternalWriter
 from .read_graph import Function
+from .text_form import printed
 
 IR_OF_OPSET = {
     **dict.fromkeys(range(1, 9), 3),
@@ -73,7 +74,7 @@ def write(graph: Graph, path: Path) -> None:
 
 def _serialize(model: ModelProto, file: BinaryIO, path: Path) -> None:
     if path.suffix == ".onnxtxt":
-        file.write(onnx.printer.to_text(model).encode())
+        file.write(printed(model).encode())
         return
     try:
         file.write(model.SerializeToString())

@@ -5,6 +5,7 @@ XML out: attribute values escaped as OpenVINO's serializer does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,15 @@ _ESCAPES = {"&": "&amp;", "<": "&lt;", '"': "&quot;"} | {chr(code): f"&#{code:02
 _TABLE = str.maketrans(_ESCAPES)
 
 
+UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML can't hold, not even as references."""
+
+
+def spelled(text: str) -> str:
+    """`text` with `\\u0000` and the like for what XML can't hold."""
+    return UNWRITABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def escaped(text: str) -> str:
     """`text` as the value of an attribute between double quotes.
 
@@ -139,8 +149,7 @@ def escaped(text: str) -> str:
     """
     if text.isprintable() and "&" not in text and "<" not in text and '"' not in text:
         return text
-    for character in text:
-        code = ord(character)
-        if (code < 32 and code not in (9, 10, 13)) or 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF):
-            raise ValueError(f"XML can't contain the character {code:#x}")
+    found = UNWRITABLE.search(text)
+    if found is not None:
+        raise ValueError(f"XML can't contain the character {ord(found[0]):#x}")
     return text.translate(_TABLE)

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ...passes.graph import Graph, Value
+from ...passes.graph import Graph, Node, Value
+from ...passes.names import Names
 from .dialect import META, PORT, Layer, Net, Port, Result
+from .markup import UNWRITABLE, spelled
 
 CALLED = "openvino.called"
 """Key in `meta` of the name a value had when it was raised, and of the names of a graph's outputs then."""
@@ -15,6 +17,7 @@ ALIAS = "openvino.alias"
 """Key in `meta` of an Identity that is there only because one tensor of the file is handed out under two names:
 these two, the output's first."""
 
+_MOST_SHOWN = 8  # names in a note
 _SEPARATOR = re.compile(r"(?<!\\),")
 
 
@@ -90,6 +93,23 @@ def remember_names(graph: Graph) -> None:
             if node.meta and ALIAS in node.meta and node.inputs[0] is not None:
                 node.meta = {ALIAS: (node.output.name, node.inputs[0].name)}
     graph.meta[CALLED] = [value.name for value in graph.outputs]
+
+
+def spell_names(graph: Graph) -> list[str]:
+    """Rename what has characters in its name that XML can't hold; a note of what is called otherwise now."""
+    renamed: dict[str, str] = {}
+    names: Names | None = None
+    for inner in graph.graphs():
+        for one in (inner, *inner.nodes, *inner.values()):
+            name = one.name
+            if name.isprintable() or UNWRITABLE.search(name) is None:
+                continue
+            names = names or Names.of(graph)
+            one.name = spelled(name) if isinstance(one, Graph | Node) else names.fresh(spelled(name))
+            renamed[name] = one.name
+    shown = ", ".join(f"{old!r:.60} is {new!r:.60}" for old, new in [*renamed.items()][:_MOST_SHOWN])
+    more = f" and {len(renamed) - _MOST_SHOWN} more" if len(renamed) > _MOST_SHOWN else ""
+    return [f"XML can't hold characters of some names: {shown}{more}"] if renamed else []
 
 
 def align_results(graph: Graph) -> None:

@@ -15,6 +15,7 @@ from ...passes.garbage import bulk
 from ...passes.graph import Graph, Node, Value
 from ...passes.node import ORIGIN
 from ...passes.types import TensorType
+from .arity import wrong_ports
 from .dialect import BODY_MAPS, DOMAIN, FUSED, META, PORT, Layer, Net, OutputMap, Port, Result
 from .layers import LAYERS, canonical, typed_attributes
 from .markup import Element, parse
@@ -202,6 +203,8 @@ class _Reader:
                 child.graph.name = f"{layer.name}.{child.name}"
                 node.regions[child.name] = child.graph
         node.attributes.update(read_port_maps(element, node, bodies, layer.input_ports, layer.outputs))
+        if node.domain == DOMAIN and (found := wrong_ports(layer.kind, len(layer.inputs), len(ports))):
+            raise InvalidModel(found)
         return node
 
     # graphs --------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 
 from ...passes.metadata import OURS
 from .dialect import Tree
+from .markup import spelled
 
 _FRAMEWORK = "framework"
 _OURS = OURS.removesuffix(".")
 _ROOTS = frozenset(["conversion_parameters", "model_info", "nncf", "optimization", "runtime_options"])
 _OF_RUNTIME = frozenset(["OpenVINO Runtime", "Runtime_version"])  # who wrote the file
 _TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
-_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def notes_of(rt_info: Tree | None) -> dict[str, str]:
@@ -47,11 +47,12 @@ def _leaves(tree: Tree, path: list[str]) -> Iterator[tuple[list[str], str]]:
 
 
 def tree_of(notes: Mapping[str, str]) -> Tree:
-    """The `<rt_info>` of notes; what XML can't hold is left out."""
+    """The `<rt_info>` of notes; what XML can't hold is spelled."""
     root: dict[str, object] = {}
     for key, value in notes.items():
-        if not key or _UNWRITABLE.search(key) or _UNWRITABLE.search(value):
+        if not key:
             continue
+        key, value = spelled(key), spelled(value)
         words = key.split()
         if key.startswith(OURS):
             path = [_OURS, key.removeprefix(OURS)]

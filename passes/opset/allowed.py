@@ -12,6 +12,7 @@ from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..infer import constant_node_data
 from ..protos import DTYPES
+from ..schemas import any_schema
 from ..tensor import TensorData
 from ..types import DType
 
@@ -95,9 +96,8 @@ def fits(node: Node, before: int, after: int, kind_of: Callable[[Value], DType |
 @cache
 def _outputs(domain: str, op_type: str, version: int) -> tuple[int | DType | None, ...]:
     """For each formal output the input whose element type it has, or its only one."""
-    try:
-        found = onnx.defs.get_schema(op_type, version, domain)
-    except onnx.defs.SchemaError:
+    found = any_schema(domain, op_type, version)
+    if found is None:
         return ()
     inputs, outputs = shared_type_names(domain, op_type, version)
     rules: list[int | DType | None] = []

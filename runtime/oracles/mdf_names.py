@@ -101,7 +101,9 @@ def interface(tree: Tree) -> Interface:
     nodes = [_Node(name, as_mapping(node, f"node {name!r}")) for name, node in objects(graph.get("nodes"), "nodes")]
     stated = _metadata(_model(tree))
     if "inputs" in stated and "outputs" in stated:
-        return _stated(stated, {node.id: node for node in nodes})
+        found = _stated(stated, {node.id: node for node in nodes})
+        _check_fed(nodes, _fed(graph), found.inputs)
+        return found
     return _found(graph, nodes)
 
 
@@ -168,10 +170,30 @@ def _fields(tree: Tree, kind: str, where: str) -> dict[str, Tree]:
     return {name: as_mapping(of, f"{where}, {name!r}") for name, of in objects(tree.get(kind), where)}
 
 
+def _edges(graph: Tree) -> list[Tree]:
+    return [as_mapping(edge, f"edge {name!r}") for name, edge in objects(graph.get("edges"), "edges")]
+
+
+def _fed(graph: Tree) -> set[tuple[str, str]]:
+    """(node, input port) of each port that an edge leads to."""
+    return {(str(edge.get("receiver")), str(edge.get("receiver_port"))) for edge in _edges(graph)}
+
+
+def _check_fed(nodes: list[_Node], fed: set[tuple[str, str]], inputs: list[InputName]) -> None:
+    """
+    Raises:
+        InvalidModel: an input port gets nothing, neither by an edge nor as an input.
+    """
+    fed = fed.union(port for one in inputs for port in one.ports)
+    for node in nodes:
+        for port in node.inputs:
+            if (node.id, port) not in fed:
+                raise InvalidModel(f"no edge and no input of the metadata leads to input port {port!r} of {node.id!r}")
+
+
 def _found(graph: Tree, nodes: list[_Node]) -> Interface:
-    edges = [as_mapping(edge, f"edge {name!r}") for name, edge in objects(graph.get("edges"), "edges")]
-    fed = {(str(edge.get("receiver")), str(edge.get("receiver_port"))) for edge in edges}
-    sending = {str(edge.get("sender")) for edge in edges}
+    fed = _fed(graph)
+    sending = {str(edge.get("sender")) for edge in _edges(graph)}
     stateful = [(node, name) for node in nodes for name, tree in node.parameters.items() if is_stateful(name, tree)]
     inputs = _inputs([node.input(port) for node in nodes for port in node.inputs if (node.id, port) not in fed])
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from onnx import FunctionProto, GraphProto, ModelProto
+from onnx import FunctionProto, GraphProto, ModelProto, helper
 
 from ....passes.errors import InvalidModel
 from ....passes.garbage import bulk
 from ....passes.graph import Graph, Value
-from ...onnx.read_graph import Function
+from ....passes.schema_check import check_forms
+from ...onnx.read_graph import Function, imported_opsets
 from .. import model as mdf
 from ..model import Plain
 from ..plain_values import shown
@@ -21,7 +22,7 @@ from ..structure import model_from_tree
 from .metadata import message_of
 from .nodes import DEEPEST, METADATA
 from .operators import Fields, OperatorReader, Surroundings, own_metadata, read_constant, read_input, text_of, texts_of
-from .write import DEFAULT_DOMAIN, FORM
+from .write import FORM
 
 _NO_IMPORTS_BEFORE_IR = 3
 
@@ -48,6 +49,7 @@ def from_model(model: mdf.Model) -> Graph:
         graph = _Reader(model.graphs[0], opsets, calls, "the model", 0).graph(fields)
         for key, (proto, body) in functions.items():
             graph.functions[key] = _function(proto, body, calls)
+        check_forms(graph)
     own = message_of(ModelProto, fields.get("model", {}), "the model")
     own.ClearField("graph")
     del own.functions[:]
@@ -60,9 +62,9 @@ def from_model(model: mdf.Model) -> Graph:
 
 
 def _opsets(stated: Plain) -> dict[str, int]:
-    if not isinstance(stated, dict) or not all(type(one) is int and 0 <= one < 2**31 for one in stated.values()):
+    if not isinstance(stated, dict) or not all(type(one) is int and abs(one) < 2**63 for one in stated.values()):
         raise InvalidModel("the model: its metadata names no opsets")
-    return {"" if domain == DEFAULT_DOMAIN else domain: version for domain, version in stated.items()}
+    return imported_opsets(helper.make_opsetid(*entry) for entry in stated.items())
 
 
 def _functions(stated: Plain) -> dict[tuple[str, str, str], tuple[FunctionProto, Plain]]:
@@ -81,7 +83,7 @@ def _functions(stated: Plain) -> dict[tuple[str, str, str], tuple[FunctionProto,
 
 def _function(proto: FunctionProto, body: Plain, calls: Set[tuple[str, str]]) -> Function:
     where = f"function {shown(proto.name)}"
-    opsets = {"" if entry.domain == DEFAULT_DOMAIN else entry.domain: entry.version for entry in proto.opset_import}
+    opsets = imported_opsets(proto.opset_import, 0)
     graph = _nested(body, opsets, calls, where, 0)
     graph.opsets = opsets
     for field in ("node", "input", "output", "value_info"):

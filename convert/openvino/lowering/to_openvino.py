@@ -8,7 +8,7 @@ from ....passes.structure.preparation import prepared
 from ..build import OPENVINO, LayerBuilder
 from ..dialect import DOMAIN
 from ..interface import put_notes
-from ..names import add_aliases, align_results, name_anew
+from ..names import add_aliases, align_results, name_anew, spell_names
 from ..origin import ORIGIN
 from . import (
     branches,
@@ -60,6 +60,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
         Unsupported: OpenVINO, or its CPU, can't express a node or a type; nothing is approximated.
     """
     source = graph if given else graph.copy()
+    renamed = spell_names(source)
     put_notes(source)
     align_results(source)
     assigned = read_variables(source)
@@ -71,7 +72,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
-    lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *resolved, *rewriter.notes, *limits(source)]
+    lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *renamed, *resolved, *rewriter.notes, *limits(source)]
     lowered.meta[NOTES] += rewriter.workarounds.notes()
     lowered.meta[NOTES] += mark(lowered, context)
     fixed = [value.name for value in lowered.inputs if value.data is not None]

@@ -1,0 +1,190 @@
+"""What mutants have shown: each small file with the line that it ends in."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from backedge.convert.files import load, save, to_dialect
+from backedge.convert.format import FORMATS
+from backedge.passes.errors import InvalidModel, Unsupported
+from onnx import TensorProto, helper
+
+Change = Callable[[onnx.ModelProto], Any]
+
+
+def onnx_model() -> onnx.ModelProto:
+    """y = Concat(Elu(x), x) of [2]."""
+    nodes = [
+        helper.make_node("Elu", ["x"], ["e"], name="elu", alpha=0.5),
+        helper.make_node("Concat", ["e", "x"], ["y"], name="concat", axis=0),
+    ]
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name, size in (("x", 2), ("y", 4))]
+    graph = helper.make_graph(nodes, "g", infos[:1], infos[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def _opset(version: int) -> Change:
+    return lambda model: setattr(model.opset_import[0], "version", version)
+
+
+def _attribute(node: int, **fields: Any) -> Change:
+    def change(model: onnx.ModelProto) -> None:
+        model.graph.node[node].attribute[0].CopyFrom(
+            onnx.AttributeProto(name=model.graph.node[node].attribute[0].name, **fields)
+        )
+
+    return change
+
+
+ONNX: dict[str, tuple[Change, str]] = {
+    "opset 2**40": (_opset(2**40), "opset 1099511627776 of ai.onnx is imported, which is no version"),
+    "opset 0": (_opset(0), "opset 0 of ai.onnx is imported, which is no version"),
+    "opset -1": (_opset(-1), "opset -1 of ai.onnx is imported, which is no version"),
+    "text for a number": (_attribute(0, type=3, s=b"x"), "'elu': attribute alpha is 'x', which is no FLOAT"),
+    "list for a number": (_attribute(1, type=7, ints=[0]), "'concat': attribute axis is [0], which is no INT"),
+    "attribute missing": (lambda model: model.graph.node[1].ClearField("attribute"), "attribute axis is missing"),
+    "no input": (lambda model: model.graph.node[1].ClearField("input"), "'concat' has 0 inputs; it takes 1 to"),
+    "too many inputs": (lambda model: model.graph.node[0].input.append("x"), "'elu' has 2 inputs; it takes 1 to 1"),
+    "too many outputs": (lambda model: model.graph.node[0].output.append("z"), "'elu' has 2 outputs; it takes 1 to 1"),
+    "input left out": (lambda model: model.graph.node[0].input.__setitem__(0, ""), "'elu'"),
+    "cycle": (lambda model: model.graph.node[0].input.__setitem__(0, "y"), "cycle"),
+    "twofold": (lambda model: model.graph.node[1].output.__setitem__(0, "e"), "'e' is defined twice"),
+}
+
+
+@pytest.mark.parametrize("name", ONNX)
+def test_onnx(name: str, tmp_path: Path) -> None:
+    change, line = ONNX[name]
+    model = onnx_model()
+    change(model)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(InvalidModel) as caught:
+        load(path)
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("sizes", "is_told"), [([3, 3], False), ([3, 2**32], True), ([3], True)])
+def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path: Path) -> None:
+    """ONNX's own inference believes kernel_shape, whatever the weights' shape is."""
+    node = helper.make_node("Conv", ["x", "w"], ["y"], name="conv", kernel_shape=sizes)
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1, 5, 5]) for name in ("x", "y")]
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [1, 1, 3, 3], [1.0] * 9)
+    graph = helper.make_graph([node], "g", infos[:1], infos[1:], [weights])
+    graph.output[0].type.tensor_type.ClearField("shape")
+    path = tmp_path / "m.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    if not is_told:
+        load(path)
+        return
+    with pytest.raises(InvalidModel, match=r"'conv': kernel_shape is \[.*\], its weights' is \[3, 3\]"):
+        load(path)
+
+
+def test_a_function_may_have_the_name_of_an_operator(tmp_path: Path) -> None:
+    """Its calls are of its own form."""
+    model = onnx_model()
+    body = [helper.make_node("Add", ["a", "b"], ["c"])]
+    model.functions.append(helper.make_function("", "Elu", ["a", "b"], ["c"], body, [helper.make_opsetid("", 21)]))
+    model.graph.node[0].input.append("x")
+    model.graph.node[0].ClearField("attribute")
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    save(load(path), tmp_path / "again.onnx")
+    assert onnx.load(tmp_path / "again.onnx").graph.node[0].input == ["x", "x"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('<edge from-layer="0" from-port="0" to-layer="1" to-port="1"/>', "", "no edge leads to its input port 1"),
+        ('type="Add"', 'type="Reshape2"', ""),
+        ('type="Add"', 'type="Abs"', "layer 1 add (Abs): it has 2 input ports; Abs takes 1"),
+        ('type="Add"', 'type="Select"', "layer 1 add (Select): it has 2 input ports; Select takes 3"),
+        ('type="Add"', 'type="Slice"', "layer 1 add (Slice): it has 2 input ports; Slice takes 4 to 5"),
+    ],
+)
+def test_ir(old: str, new: str, line: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    port = '<port id="{}" precision="FP32"><dim>2</dim></port>'.format
+    text = (
+        '<net name="m" version="11"><layers>'
+        '<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>'
+        f"<output>{port(0)}</output></layer>"
+        f'<layer id="1" name="add" type="Add" version="opset1"><input>{port(0)}{port(1)}</input>'
+        f"<output>{port(2)}</output></layer>"
+        f'<layer id="2" name="y" type="Result" version="opset1"><input>{port(0)}</input></layer></layers><edges>'
+        '<edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>'
+        '<edge from-layer="0" from-port="0" to-layer="1" to-port="1"/>'
+        '<edge from-layer="1" from-port="2" to-layer="2" to-port="0"/></edges></net>'
+    )
+    path.with_suffix(".bin").write_bytes(b"")
+    path.write_text(text)
+    load(path)
+    path.write_text(text.replace(old, new))
+    if not line:  # a layer that nobody knows may have any ports
+        load(path)
+        return
+    with pytest.raises(InvalidModel) as caught:
+        load(path)
+    assert line in str(caught.value)
+
+
+MDF: dict[str, Any] = {
+    "m": {
+        "metadata": {
+            "backedge": {
+                "inputs": [{"name": "x", "node": "n", "port": "x", "type": "float32"}],
+                "outputs": [{"name": "y", "node": "n", "port": "y"}],
+            }
+        },
+        "graphs": {"g": {"nodes": {"n": {"input_ports": {"x": {}}, "output_ports": {"y": {"value": "2 * x"}}}}}},
+    }
+}
+
+
+def _mdf(change: Callable[[dict[str, Any], dict[str, Any]], Any], path: Path) -> Path:
+    """The document changed: what its metadata says, and its node."""
+    tree = copy.deepcopy(MDF)
+    change(tree["m"]["metadata"]["backedge"], tree["m"]["graphs"]["g"]["nodes"]["n"])
+    path.write_text(json.dumps(tree))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda told, node: told["inputs"][0].update(type="floot"), "input 'x': there is no element type 'floot'"),
+        (
+            lambda told, node: told["inputs"].clear(),
+            "no edge and no input of the metadata leads to input port 'x' of 'n'",
+        ),
+    ],
+)
+def test_mdf(change: Any, line: str, tmp_path: Path) -> None:
+    load(_mdf(lambda told, node: None, tmp_path / "m.json"))
+    with pytest.raises(InvalidModel) as caught:
+        load(_mdf(change, tmp_path / "m.json"))
+    assert line in str(caught.value)
+
+
+def test_mdf_is_not_written_with_shapes_that_are_not_read(tmp_path: Path) -> None:
+    model = onnx_model()
+    del model.graph.node[1]
+    for info in (*model.graph.input, *model.graph.output):
+        info.type.tensor_type.shape.dim[0].dim_value = 2**40
+    model.graph.output[0].name = "e"
+    path, target = tmp_path / "m.onnx", tmp_path / "m.json"
+    path.write_bytes(model.SerializeToString())
+    form = FORMATS["mdf"].in_style("stateful")
+    with pytest.raises(Unsupported, match="larger than any could be"):
+        form.write(to_dialect(load(path), form), target)
+    assert not target.exists()

@@ -1,0 +1,244 @@
+"""What is done with a mutant, and what of that is a finding.
+
+A file is read, written in its own format and read again, raised and written in another format, whose own checker may be
+asked, and run on small inputs. It may be refused at any of these steps by an error of `passes.errors`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import io
+import math
+import os
+import re
+import signal
+import tempfile
+import traceback
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from types import FrameType
+from typing import Any
+
+from backedge.convert.files import load, to_dialect, to_hub
+from backedge.convert.format import FORMATS, Format
+from backedge.convert.hlo import stablehlo
+from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
+from backedge.passes.graph import Value
+from backedge.passes.types import TensorType
+from backedge.runtime.compare.input_roles import signature_of
+from backedge.runtime.compare.inputs import design
+from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.oracles import xla_bridge
+from backedge.runtime.oracles.xla_files import read_computation
+
+from .sample import Sample
+
+_ROOT = Path(__file__).parents[2]
+_OURS = ("AssertionError", "AttributeError", "IndexError", "KeyError", "NameError", "RecursionError", "TypeError")
+_SECONDS, _RUN_SECONDS = 10, 4
+_MOST_ELEMENTS = 1 << 22  # of an input that is made for a run
+TARGETS = [
+    ("onnx", 8),
+    ("onnx", 13),
+    ("onnx", 18),
+    ("onnx", 28),
+    ("openvino", None),
+    ("hlo", None),
+    ("mdf", None),
+    ("stateful", None),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which steps are done after reading: a target with its opset, whether its checker is asked, whether to run."""
+
+    target: str
+    opset: int | None
+    checked: bool
+    ran: bool
+
+    @staticmethod
+    def drawn(random: Random) -> Plan:
+        target, opset = ("stablehlo", None) if random.random() < 0.03 else random.choice(TARGETS)
+        checked = random.random() < (0.3 if target == "onnx" else 0.02)
+        return Plan(target, opset, checked, random.random() < 0.3)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`status`: "done", "refused" or "finding", whose `key` is one for all of a kind; `text` says more."""
+
+    status: str
+    key: str = ""
+    text: str = ""
+
+
+class _OutOfTime(BaseException):
+    """A step takes too long."""
+
+
+@contextlib.contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _OutOfTime
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # of our own work: the machine may have other work, too
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def trial(sample: Sample, plan: Plan) -> Outcome:
+    """Do with a file what a plan says."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        try:
+            with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()), _within(_SECONDS):
+                warnings.simplefilter("ignore")
+                return _steps(sample.stored(Path(folder)), Path(folder), plan)
+        except Unsupported as error:
+            return _line(error, 3)
+        except BackedgeError as error:
+            return _line(error, 2)
+        except _OutOfTime as error:
+            return Outcome("finding", f"hang: {_innermost(error, 1)}", traceback.format_exc())
+        except MemoryError as error:
+            return Outcome("finding", f"memory: {_innermost(error)}", traceback.format_exc())
+        except Exception as error:
+            if found := _objection(Path(folder) / f"mutant{sample.suffix}"):  # as `convert.files.judged` asks
+                return Outcome("judged", f"{type(error).__name__}: {_innermost(error)}", found)
+            return Outcome("finding", f"{type(error).__name__}: {_innermost(error)}", traceback.format_exc())
+
+
+def _line(error: BackedgeError, code: int) -> Outcome:
+    text = str(error)
+    if len(text) > 3000:
+        return Outcome("finding", f"long message: {_innermost(error)}", text)
+    return Outcome("refused", str(code), text)
+
+
+def _innermost(error: BaseException, count: int = 3) -> str:
+    """The innermost frames in our own code."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if str(_ROOT) in frame.filename]
+    own = [
+        f"{Path(frame.filename).parent.name}/{Path(frame.filename).name}:{frame.name}"
+        for frame in frames
+        if "/tests/" not in frame.filename
+    ]
+    return " < ".join(reversed(own[-count:]))
+
+
+def _steps(path: Path, folder: Path, plan: Plan) -> Outcome:
+    graph = load(path)
+    own = _own(path)
+    target = FORMATS["mdf"].in_style("stateful") if plan.target == "stateful" else FORMATS[plan.target]
+    if not plan.ran or own.name != "stablehlo":
+        again = folder / f"again{path.suffix}"
+        own.write(graph, again)
+        if found := _unread(again):
+            return Outcome("finding", f"written in {own.name}, unread: {_kind_of(found)}", found)
+    refusal: Unsupported | None = None
+    try:
+        made = folder / f"made{target.suffixes[0]}"
+        target.write(to_dialect(graph, target, plan.opset), made)
+        if found := _unread(made):
+            return Outcome("finding", f"{own.name} to {target.name}, unread: {_kind_of(found)}", found)
+        if plan.checked and (found := target.check.objection(made)) and not own.check.objection(path):
+            return Outcome("finding", f"{own.name} to {target.name}, refused: {_kind_of(found)}", found)
+    except Unsupported as error:
+        refusal = error
+    if plan.ran:
+        hub = to_hub(graph)
+        if any(_elements(value) > _MOST_ELEMENTS for value in hub.inputs):
+            return Outcome("done")
+        (inputs,) = design(signature_of(hub), 1, 0)
+        with contextlib.suppress(_OutOfTime):
+            _run(hub, inputs)
+    return Outcome("done") if refusal is None else _line(refusal, 3)
+
+
+def _elements(value: Value) -> int:
+    shape = value.type.shape if isinstance(value.type, TensorType) else None
+    return math.prod(size for size in shape or () if isinstance(size, int))
+
+
+def _run(hub: Any, inputs: Any) -> None:
+    signal.setitimer(signal.ITIMER_PROF, _RUN_SECONDS)
+    Executor(hub, never_compile).run(inputs)
+
+
+def _own(path: Path) -> Format:
+    return next(entry for entry in FORMATS.values() if path.suffix in entry.suffixes)
+
+
+def _objection(path: Path) -> str:
+    """What the format's own checker says of a mutant."""
+    signal.setitimer(signal.ITIMER_PROF, _SECONDS)
+    try:
+        return _own(path).check.objection(path)
+    except (Exception, _OutOfTime):
+        return ""
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _unread(path: Path) -> str:
+    try:
+        load(path)
+    except InvalidModel as error:
+        return str(error).replace(str(path), "")
+    return ""
+
+
+def _kind_of(text: str) -> str:
+    """A message without what differs between models."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"|\d+|\([^()]*\)|\[[^\]]*\]", "_", text)[:90]
+
+
+def ask_in_fork(to: str, data: bytes, timeout: float, *files: Path) -> bytes:
+    """What `stablehlo._ask` does, in a fork of this process, which has imported jaxlib."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        faulthandler.disable()  # jaxlib may end the process over a damaged file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, _SECONDS)
+        with os.fdopen(writing, "wb") as pipe:
+            try:
+                pipe.write(b"+" + _bridged(to, data, *files))
+            except Unsupported as error:
+                pipe.write(b"?" + str(error).encode(errors="replace"))
+            except BaseException as error:
+                pipe.write(b"!" + (f"{type(error).__name__} {error}").encode(errors="replace"))
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(pid, 0)
+    if answer[:1] == b"+":
+        return answer[1:]
+    text = answer[1:].decode(errors="replace")
+    if text.startswith(_OURS):
+        raise AssertionError(text)
+    if answer[:1] == b"?":
+        raise Unsupported("jaxlib", text)
+    raise InvalidModel(text or "jaxlib can't read this: its process ended")
+
+
+def _bridged(to: str, data: bytes, *files: Path) -> bytes:
+    if files:
+        return xla_bridge._made(to, *files)
+    return xla_bridge.hlo_text(read_computation(data)).encode()
+
+
+def warm() -> None:
+    """Import what trials need, once for all forks."""
+    read_computation  # noqa: B018
+    stablehlo._ask = ask_in_fork
