@@ -193,7 +193,7 @@ def test_files_of_every_kind_are_refused(
     (outcome,) = run_file("xla", path, [{"x": X}], timeout=60)
     assert outcome.stage == "load"
     assert "xla_buffer_python_cpu_callback calls a function of the Python process" in outcome.error
-    with pytest.raises(SystemExit, match="^3$"):
+    with pytest.raises(SystemExit, match=r"^3$"):
         main(["convert", str(path), str(tmp_path / "m.onnx")])
     assert "xla_buffer_python_cpu_callback calls Python" in " ".join(capsys.readouterr().err.split())
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
