@@ -230,4 +230,4 @@ def test_which_inputs_are_required_survives_the_way_to_a_file_and_back(tmp_path:
     assert {name: array.tolist() for name, array in defaults.items()} == {"w": [3.0, 4.0]}
     session = onnxruntime.InferenceSession(back.read_bytes(), providers=["CPUExecutionProvider"])
     (found,) = session.run(None, {"x": np.array([1, 2], np.float32), "n": np.array(5, np.int64)})
-    assert found.tolist() == [8.0, 13.0]
+    assert np.asarray(found).tolist() == [8.0, 13.0]
