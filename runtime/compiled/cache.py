@@ -176,7 +176,7 @@ class Kept:
         except FileNotFoundError:
             return None
         except (OSError, stored.Unusable) as error:
-            _tell(error)
+            _tell(str(error))
             return None
         if content is None:
             return None
@@ -203,17 +203,13 @@ class Kept:
         try:
             stored.write(self._folder, self._key, dumps(result._reduce()))
         except (OSError, stored.Unusable, ValueError) as error:
-            _tell(error)
+            _tell(str(error))
 
 
 @functools.lru_cache(maxsize=64)
-def _say(reason: str) -> None:
-    log.info("compiled loops are not kept: %s", reason)
-
-
-def _tell(error: Exception) -> None:
+def _tell(reason: str) -> None:
     """Say why nothing is kept, once."""
-    _say(str(error))
+    log.info("compiled loops are not kept: %s", reason)
 
 
 def _numba_type(argument: Argument) -> Any:

@@ -25,6 +25,9 @@ from .mdf_syntax import unchecked
 METADATA = "backedge"
 """The one key in metadata under which everything stands that isn't MDF's own."""
 
+STYLE = "stateful"
+"""What the metadata of a model with stateful parameters calls its style where the model was written of another one."""
+
 Plain = Any
 Tree = Mapping[str, Any]
 Kind = Literal["port", "parameter"]
@@ -41,6 +44,7 @@ class InputName:
         shape: as declared, else that of the default, else (); a str is a size that isn't known.
         type: an element type's name: float64, int64 or bool, or whatever the metadata states.
         default: the ports' default value as the document has it; None: zeros.
+        required: the model that the document was written of has no value for it; MDF's engine takes zeros.
     """
 
     name: str
@@ -48,6 +52,7 @@ class InputName:
     shape: tuple[int | str, ...]
     type: str
     default: Plain
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +276,15 @@ def _variables(expression: str) -> set[str]:
 def _stated(stated: Tree, nodes: Mapping[str, _Node]) -> Interface:
     """The interface as metadata has it."""
     inputs: list[InputName] = []
+    is_ours = stated.get("style") == STYLE
     for name, entry in _entries(stated["inputs"], "inputs"):
         node, port = _place(entry, "port", nodes)
         if port not in node.inputs:
             raise InvalidModel(f"the metadata's input {name!r}: node {node.id!r} has no input port {port!r}")
         own = node.input(port)
         shape = declared_shape(entry["shape"], f"input {name!r}") if "shape" in entry else own.shape
-        inputs.append(InputName(name, own.ports, shape, str(entry.get("type") or own.type), own.default))
+        type, required = str(entry.get("type") or own.type), is_ours and own.default is None
+        inputs.append(InputName(name, own.ports, shape, type, own.default, required))
     outputs: list[OutputName] = []
     for name, entry in _entries(stated["outputs"], "outputs"):
         kind: Kind = "parameter" if "parameter" in entry else "port"

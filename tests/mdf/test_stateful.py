@@ -9,7 +9,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
+import backedge
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from backedge.convert.files import load, to_hub
 from backedge.convert.mdf.document import write_document
@@ -208,3 +211,23 @@ def test_pads(mode: str, shape: tuple[int, ...], pads: tuple[int, ...]) -> None:
     }}"""
     (found,) = run(text, x=numbers)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_which_inputs_are_required_survives_the_way_to_a_file_and_back(tmp_path: Path) -> None:
+    """What the source has no value for must be given; what it has one for, MDF's own inputs among them, need not be."""
+    text = """
+    <ir_version: 10, opset_import: ["": 21]>
+    m (float[2] x, float[2] w, int64 n) => (float[2] y) <float[2] w = {3, 4}> { s = Mul(x, w) k = Cast<to = 1>(n) y = Add(s, k) }
+    """
+    source, made, back = tmp_path / "m.onnx", tmp_path / "m.yaml", tmp_path / "back.onnx"
+    onnx.save(onnx.parser.parse_model(text), source)
+    backedge.convert(source, made, mdf_style="stateful", verify=0)
+    backedge.convert(made, back, verify=0)
+    model = onnx.load(back)
+    assert [value.name for value in model.graph.input] == ["x", "w", "n"]
+    inputs = {value.name for value in model.graph.input}
+    defaults = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer if one.name in inputs}
+    assert {name: array.tolist() for name, array in defaults.items()} == {"w": [3.0, 4.0]}
+    session = onnxruntime.InferenceSession(back.read_bytes(), providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {"x": np.array([1, 2], np.float32), "n": np.array(5, np.int64)})
+    assert np.asarray(found).tolist() == [8.0, 13.0]

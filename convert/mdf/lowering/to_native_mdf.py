@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ....passes.defaults import default_of
 from ....passes.graph import NOTES, Graph
 from ....passes.tensor import TensorData
-from ....runtime.oracles.mdf_names import METADATA
+from ....runtime.oracles.mdf_names import METADATA, STYLE
 from .. import model as mdf
 from .prepare import prepared
 from .regions import Region, Run, Stage
@@ -129,9 +130,6 @@ def _any(conditions: list[mdf.Condition]) -> mdf.Condition:
     return conditions[0] if len(conditions) == 1 else _condition("Any", args=conditions)
 
 
-STYLE = "stateful"
-"""What the metadata of such a model calls its style."""
-
 _FORMAT = "ModECI MDF v0.4"
 _APPLICATION = "backedge"
 
@@ -145,7 +143,7 @@ def lower_stateful(graph: Graph) -> mdf.Model:
     Raises:
         Unsupported: an operator or a type isn't supported by MDF, or a size that must be known isn't.
     """
-    defaults = {value.name: value.data for value in graph.inputs if value.data is not None}
+    defaults = {value.name: data for value in graph.inputs if (data := default_of(value)) is not None}
     source = prepared(graph)
     builder = ModelBuilder(source)
     inputs = [builder.names.fresh(value.name) for value in source.inputs]

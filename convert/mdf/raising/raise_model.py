@@ -114,7 +114,8 @@ class _Raising:
         value = self._external(one.name, tensor(dtype, *shape))
         try:
             default = np.asarray(0 if one.default is None else one.default).astype(dtype.numpy)
-            value.meta = {DEFAULT: TensorData.of(np.broadcast_to(default, shape), dtype)}
+            if not one.required:
+                value.meta = {DEFAULT: TensorData.of(np.broadcast_to(default, shape), dtype)}
         except ValueError:
             raise InvalidModel(f"{where}: its default value isn't of its shape {shape}") from None
         wide = DType.BOOL if dtype is DType.BOOL else DType.INT64 if dtype.is_integer else DType.FLOAT64
