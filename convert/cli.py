@@ -16,7 +16,7 @@ import click
 
 from ..passes.errors import InvalidModel
 from .commands import compare, convert, inspect
-from .ending import ending
+from .ending import Ending, ending
 from .request import Request
 from .stopping import Stopped, stoppable
 
@@ -68,20 +68,27 @@ def _code(arguments: Sequence[str] | None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt, Stopped) as error:
-        from rich.markup import escape
-
-        from .terminal import err, fail, write_json
-
         end = ending(error)
-        fail(end.message)
-        for text in end.refusals:
-            err.print(f"  {escape(text)}", soft_wrap=True)
-        for text in end.hints:
-            err.print(f"hint: {escape(text)}", soft_wrap=True)
-        if request.json_file is not None:
-            with contextlib.suppress(InvalidModel):
-                write_json(end.to_json(), request.json_file)
+        try:
+            _tell(end, request)
+        except (MemoryError, ImportError):  # there is no memory to load what tells it well
+            sys.stderr.write(f"backedge: {end.message}\n")
         return end.code
+
+
+def _tell(end: Ending, request: Request) -> None:
+    from rich.markup import escape
+
+    from .terminal import err, fail, write_json
+
+    fail(end.message)
+    for text in end.refusals:
+        err.print(f"  {escape(text)}", soft_wrap=True)
+    for text in end.hints:
+        err.print(f"hint: {escape(text)}", soft_wrap=True)
+    if request.json_file is not None:
+        with contextlib.suppress(InvalidModel):
+            write_json(end.to_json(), request.json_file)
 
 
 def _run(arguments: Sequence[str] | None, request: Request) -> int:

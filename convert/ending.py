@@ -25,6 +25,7 @@ from ..passes.errors import BackedgeError, InvalidModel, Unsupported, Unsupporte
 from ..passes.exit_codes import ExitCode
 from .stopping import Stopped
 
+_NO_ROOM = "failed to map segment"  # for a library, says the system's loader
 _OF_THE_SYSTEM = frozenset(  # EAGAIN: no further process
     getattr(errno, name)
     for name in [
@@ -86,7 +87,7 @@ def ending(error: BaseException) -> Ending:
         case OSError(errno=number) if number in _OF_THE_SYSTEM:
             where = f"{error.filename}: " if error.filename else ""
             return Ending(ExitCode.UNUSABLE, "failed", _one_line(f"{where}{error.strerror}"))
-        case MemoryError():
+        case MemoryError() | ImportError() if isinstance(error, MemoryError) or _NO_ROOM in str(error):
             return Ending(ExitCode.UNUSABLE, "failed", "out of memory")
     saved = _saved(error)
     what = _one_line(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)

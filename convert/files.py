@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -48,7 +49,10 @@ def _read(path: Path, format: str | None) -> Graph:
     if not path.is_file():
         raise InvalidModel(f"{path}: no such file")
     try:
+        before = path.stat()
         graph = found.read(path)
+        if not (path.exists() and os.path.samestat(before, path.stat())):  # what stands beside it may be of the other
+            raise InvalidModel(f"{path}: it was replaced while it was read")
         graph.meta[RAISER] = to_hub  # so that `runtime.run`, which knows no format, can run it
         return graph
     except RecursionError:

@@ -28,6 +28,14 @@ RELU = '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[2] y)
 
 _LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))"
 _TEMPORARY = "import os, tempfile; os.environ['TMPDIR'] = tempfile.tempdir = {!r}"
+_NO_MEMORY = """
+import sys
+from backedge.convert import conversion
+def convert(*arguments, **options):
+    raise MemoryError
+conversion.convert = convert
+sys.modules["rich.markup"] = None
+"""
 _HOMELESS = "import os; os.environ.pop('HOME', None); os.environ.pop('XDG_CACHE_HOME', None)"
 
 
@@ -60,6 +68,7 @@ CASES = {
         2,
         FULL,
     ),
+    "no memory to tell it well": Case(["convert", "m.onnx", "o.xml"], _NO_MEMORY, 2, "backedge: out of memory"),
     "no home": Case(["convert", "m.onnx", "o.xml"], _HOMELESS, 0, None, {"o.xml", "o.bin"}),
     "no home, a loop": Case(["run", str(LCG)], _HOMELESS, 0),
     "a home that isn't there": Case(["run", str(LCG)], "import os; os.environ['HOME'] = '/nowhere/at/all'", 0),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from backedge.convert.files import save
+from backedge.convert.files import load, save
+from backedge.convert.format import FORMATS
 from backedge.convert.openvino.dialect import (
     BACK_EDGES,
     INPUT_MAPS,
@@ -297,6 +299,21 @@ def test_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidModel, match=r"the \.bin next to it would have the same name"):
         save(adding(), tmp_path / "model.bin", format="openvino")
     assert os.listdir(tmp_path) == []
+
+
+def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The `.xml` that was read is of the old model, the `.bin` may be of the new one."""
+    path = tmp_path / "model.xml"
+    save(adding(), path)
+
+    def read_slowly(path: Path) -> Graph:
+        graph = read(path)
+        save(doubling(), path)
+        return graph
+
+    monkeypatch.setitem(FORMATS, "openvino", replace(FORMATS["openvino"], read=read_slowly))
+    with pytest.raises(InvalidModel, match=r"model\.xml: it was replaced while it was read"):
+        load(path)
 
 
 def test_deep_nesting(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_a_session_sees_folder_and_environment_of_now(tmp_path, monkeypatch):
         monkeypatch.setenv("BACKEDGE_SEEN", text)
         [outcome] = drive("seeing.session", tmp_path / "m", [{}], 20.0, 100.0, {})
         assert str(outcome.outputs["environment"]) == text
-        assert Path(str(outcome.outputs["folder"])).name.startswith("backedge-")
+        assert Path(str(outcome.outputs["folder"])).parent.name.startswith("backedge-")
     assert len(forks.SERVERS.processes) == 1
 
 
