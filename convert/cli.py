@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import click
 
-from ..passes.errors import InvalidModel
+from ..passes.errors import OverLimit
 from .commands import compare, convert, inspect
 from .ending import ending
 from .request import Request
@@ -67,20 +67,11 @@ def _code(arguments: Sequence[str] | None) -> int:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (Exception, KeyboardInterrupt, Stopped) as error:
-        from rich.markup import escape
-
-        from .terminal import err, fail, write_json
+    except (Exception, KeyboardInterrupt, Stopped, OverLimit) as error:
+        from .terminal import tell
 
         end = ending(error)
-        fail(end.message)
-        for text in end.refusals:
-            err.print(f"  {escape(text)}", soft_wrap=True)
-        for text in end.hints:
-            err.print(f"hint: {escape(text)}", soft_wrap=True)
-        if request.json_file is not None:
-            with contextlib.suppress(InvalidModel):
-                write_json(end.to_json(), request.json_file)
+        tell(end, request)
         return end.code
 
 

@@ -6,14 +6,27 @@ import contextlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
+_count, _current = 0, ""
 _LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
 
 
 def stage(text: str) -> None:
     """Tell that this is begun."""
+    global _count, _current
+    _count, _current = _count + 1, text
     listener = _LISTENER.get()
     if listener is not None:
         listener(text)
+
+
+def begun() -> int:
+    """How many stages have begun so far."""
+    return _count
+
+
+def current() -> str:
+    """The stage that was begun last; "" before the first."""
+    return _current
 
 
 @contextlib.contextmanager

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..passes.errors import BackedgeError
 from ..passes.graph import Graph
-from ..passes.types import TensorType
 from ..passes.threads import ForkableLock
+from ..passes.types import TensorType
 from .machine_code import work, worth_loading
 
 if TYPE_CHECKING:

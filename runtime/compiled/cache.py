@@ -186,7 +186,7 @@ class Kept:
         if _RUNTIME in content:
             rtsys.initialize(context)
         try:
-            found = CompileResult._rebuild(context, *pickle.loads(content))  # noqa: S301  ours alone, see `stored`
+            found = CompileResult._rebuild(context, *pickle.loads(content))
         except Exception as error:
             log.info("compiled code of another Numba: %s", error)
             stored.discard(self._folder, self._key)
