@@ -6,7 +6,8 @@ in machine code that runs on and on, the thread ends the process itself, by the 
 have given; that is also what becomes of Ctrl-C then.
 
 Time is the processor time of the main thread within a stage of the work (`passes.progress`), so that neither a busy
-machine nor runtimes in their own processes use it up. Large files have more: see `Limits`.
+machine nor runtimes in their own processes use it up; of a run of the model itself it is the clock's. Large files have
+more: see `Limits`.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _EACH = 0.05
 """Seconds between looks."""
 
 _PATIENCE = 3.0
-"""Seconds that the main thread may take to come to an end, once it knows."""
+"""Seconds that the main thread may take to come to an end, once it knows, and that cleaning up may take."""
 
-_ANSWER = 0.5
+_ANSWER = 1.0
 """Seconds that it may take to take notice of a signal."""
 
 SECONDS_PER_MEGABYTE = 20.0
@@ -48,10 +49,12 @@ class Limits:
         memory: bytes, beside what there is when it begins, and beside `limits.FOLD` bytes for each byte of the model's
             files.
         seconds: of the main thread's processor time in one stage, beside `SECONDS_PER_MEGABYTE`.
+        run: the same by the clock, of a run of the model in this process.
     """
 
-    memory: int = limits.MEMORY
-    seconds: float = 20.0
+    memory: int
+    seconds: float
+    run: float
 
 
 @contextlib.contextmanager
@@ -87,7 +90,7 @@ class _Guard:
         self._asked, self._tell = asked, tell
         self._clock = time.pthread_getcpuclockid(threading.get_ident())
         self._main = threading.get_ident()
-        self._stage, self._began = progress.begun(), time.clock_gettime(self._clock)
+        self._stage, self._began = progress.begun(), self._now()
         self._least = _private_memory()
         self._reason = ""
         self._noticed = threading.Event()
@@ -115,6 +118,7 @@ class _Guard:
         self._noticed.set()
         if self._reason and not self._over:
             reason, self._reason = self._reason, ""
+            sys.unraisablehook = _be_silent
             raise OverLimit(reason)
 
     def _watch(self) -> None:
@@ -125,7 +129,7 @@ class _Guard:
             reason = self._excess()
             if reason:
                 self._reason = reason
-                if not self._is_noticed(_PATIENCE) or not self._comes_to_an_end():
+                if not self._is_noticed() or not self._comes_to_an_end():
                     self._end(ending(OverLimit(reason)))
                 return
             time.sleep(_EACH)
@@ -136,11 +140,11 @@ class _Guard:
             return os.read(self._reading, 64)
         return b""
 
-    def _is_noticed(self, patience: float = _ANSWER) -> bool:
+    def _is_noticed(self) -> bool:
         """Whether the main thread's handlers run, and so have run for every signal before."""
         self._noticed.clear()
         signal.pthread_kill(self._main, signal.SIGXCPU)
-        until = time.monotonic() + patience
+        until = time.monotonic() + _ANSWER
         while time.monotonic() < until and not self._over:
             if self._noticed.wait(_EACH):
                 return True
@@ -158,16 +162,21 @@ class _Guard:
         self._least = min(self._least, memory)
         if memory - self._least > limits.room():
             return f"the work takes more memory than {limits.told(limits.room())} (--memory)"
-        now = time.clock_gettime(self._clock)
         if progress.begun() != self._stage:
-            self._stage, self._began = progress.begun(), now
-        most = self._asked.seconds + SECONDS_PER_MEGABYTE * limits.stored() / 1e6
+            self._stage, self._began = progress.begun(), self._now()
+        now = self._now()
+        asked = self._asked.run if progress.is_run() else self._asked.seconds
+        most = asked + SECONDS_PER_MEGABYTE * limits.stored() / 1e6
         if now - self._began > most:
             return f"the work takes longer than {most:.3g} s ({progress.current() or 'so far'}; --timeout)"
         return ""
 
+    def _now(self) -> float:
+        return time.monotonic() if progress.is_run() else time.clock_gettime(self._clock)
+
     def _end(self, end: Ending) -> None:
         """End the process in the main thread's place: its children, its temporary files, its last words."""
+        sys.unraisablehook = threading.excepthook = _be_silent
         self._tell(end)
         cleaning = threading.Thread(target=_clean, daemon=True)
         cleaning.start()
@@ -176,6 +185,10 @@ class _Guard:
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(end.code)
+
+
+def _be_silent(_: object) -> None:
+    """Where the work is broken off nothing is said but that."""
 
 
 def _clean() -> None:

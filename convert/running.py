@@ -63,7 +63,7 @@ def run(
         if on == EXECUTOR:
             with judged(file.path, file.format):
                 graph = load(file.path, file.format)
-                stage("running")
+                stage("running", run=True)
                 return run_graph(graph, inputs)
         reason = why_unavailable(on)
         if reason:

@@ -73,4 +73,4 @@ class NotLegal(UnsupportedNodes):
 
 
 class OverLimit(BaseException):
-    """The process has used up its memory or its time. It is not an Exception, so that nothing on the way swallows it."""
+    """The process has used up its memory or its time: no Exception, so that nothing on the way swallows it."""

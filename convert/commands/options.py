@@ -189,7 +189,7 @@ _TIMEOUT = "backedge.timeout"
 
 def _take_timeout(ctx: click.Context, param: click.Parameter, value: float) -> float:
     given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
-    ctx.meta[_TIMEOUT] = value + SPARE if given else OWN
+    ctx.meta[_TIMEOUT] = value + SPARE if given else OWN, value
     return value
 
 
@@ -202,7 +202,7 @@ def _begin(ctx: click.Context, param: click.Parameter, value: int) -> int:
 
         tell(end, asked)
 
-    ctx.with_resource(guarded(Limits(value, ctx.meta[_TIMEOUT]), say))
+    ctx.with_resource(guarded(Limits(value, *ctx.meta[_TIMEOUT]), say))
     return value
 
 

@@ -30,7 +30,7 @@ def done(job: Job, tell: Callable[[dict[str, Any]], None] | None = None) -> dict
         tell: says it where the limits are held by the end of the process.
     """
     try:
-        with guarded(Limits(memory(), OWN), lambda end: None if tell is None else tell(_ended(end))):
+        with guarded(Limits(memory(), OWN, OWN), lambda end: None if tell is None else tell(_ended(end))):
             return _converted(job) if job.kind == "convert" else _verified(job)
     except (Exception, KeyboardInterrupt, OverLimit) as error:
         return _ended(ending(error))
