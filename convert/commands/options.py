@@ -170,6 +170,8 @@ shape_option = click.option(
     multiple=True,
     help="Static shape of an input; may be given several times.",
 )
+
+
 def _kept(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
     ctx.with_resource(keeping_to_the_text(value))
     return value
@@ -181,7 +183,6 @@ faithful_option = click.option(
     callback=_kept,
     help="Keep to the formats' text where OpenVINO's CPU is known to do otherwise: read IR so, write operators so.",
 )
-
 
 
 _TIMEOUT = "backedge.timeout"

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -23,7 +24,7 @@ from .starting import Start
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
-def model(nodes: list[onnx.NodeProto], functions: tuple[onnx.FunctionProto, ...] = (), **constants: object) -> bytes:
+def model(nodes: list[onnx.NodeProto], functions: tuple[onnx.FunctionProto, ...] = (), **constants: Any) -> bytes:
     graph = helper.make_graph(
         nodes,
         "g",
@@ -35,7 +36,7 @@ def model(nodes: list[onnx.NodeProto], functions: tuple[onnx.FunctionProto, ...]
     return helper.make_model(graph, functions=functions, opset_imports=opsets, ir_version=8).SerializeToString()
 
 
-def filled(op: str, *inputs: str, **constants: object) -> bytes:
+def filled(op: str, *inputs: str, **constants: Any) -> bytes:
     """A model whose one answer needs a tensor of which the constants say how large it is."""
     nodes = [
         helper.make_node(op, list(inputs), ["c"]),
@@ -72,7 +73,7 @@ def loop(*, trip: int | None, ends: bool, stacks: int = 0) -> bytes:
         t=True,
         n=np.int64(trip or 0),
         most=np.float32(9),
-        many=np.int64([stacks]),
+        many=np.array([stacks], np.int64),
     )
 
 
@@ -96,19 +97,34 @@ def endless_function() -> bytes:
     )
 
 
-VALUE = helper.make_tensor("value", FLOAT, [1], [1.0])
+def sizes(*numbers: int) -> np.ndarray[Any, Any]:
+    return np.array(numbers, np.int64)
+
+
 HOSTILE: dict[str, tuple[Callable[[], bytes], type[Exception], str]] = {
-    "ConstantOfShape": (lambda: filled("ConstantOfShape", "s", s=np.int64([2500, 1000, 1000])), TooLarge, "10 GB"),
-    "no number of bytes": (lambda: filled("ConstantOfShape", "s", s=np.int64([1 << 40] * 2)), TooLarge, "EB"),
+    "ConstantOfShape": (
+        lambda: filled("ConstantOfShape", "s", s=sizes(2500, 1000, 1000)),
+        TooLarge,
+        "10 GB",
+    ),
+    "no number of bytes": (lambda: filled("ConstantOfShape", "s", s=sizes(1 << 40, 1 << 40)), TooLarge, "EB"),
     "Expand": (
-        lambda: filled("Expand", "o", "s", o=np.float32([1]), s=np.int64([1 << 18, 1 << 20])),
+        lambda: filled("Expand", "o", "s", o=np.array([1], np.float32), s=sizes(1 << 18, 1 << 20)),
         TooLarge,
         "1.1 TB",
     ),
-    "Pad": (lambda: filled("Pad", "o", "s", o=np.zeros(2, np.float32), s=np.int64([0, 1 << 31])), TooLarge, "8.59 GB"),
-    "Tile": (lambda: filled("Tile", "o", "s", o=np.zeros(9, np.float32), s=np.int64([1 << 28])), TooLarge, "9.66 GB"),
+    "Pad": (
+        lambda: filled("Pad", "o", "s", o=np.zeros(2, np.float32), s=sizes(0, 1 << 31)),
+        TooLarge,
+        "8.59 GB",
+    ),
+    "Tile": (
+        lambda: filled("Tile", "o", "s", o=np.zeros(9, np.float32), s=sizes(1 << 28)),
+        TooLarge,
+        "9.66 GB",
+    ),
     "Range": (lambda: filled("Range", "a", "b", "o", a=0, b=1 << 40, o=1), TooLarge, "8.8 TB"),
-    "negative": (lambda: filled("ConstantOfShape", "s", s=np.int64([-1])), NeverRuns, "negative"),
+    "negative": (lambda: filled("ConstantOfShape", "s", s=sizes(-1)), NeverRuns, "negative"),
     "stacks": (lambda: loop(trip=10**12, ends=False, stacks=1000), TooLarge, "4 PB"),
     "no end": (lambda: loop(trip=None, ends=False), Endless, "nothing ends this loop"),
     "functions that double": (lambda: doubling(30), TooLarge, "over 2000000 nodes"),
