@@ -185,17 +185,26 @@ faithful_option = click.option(
 )
 
 
-_TIMEOUT = "backedge.timeout"
+_TIMEOUT, _MEMORY = "backedge.timeout", "backedge.memory"
 
 
 def _take_timeout(ctx: click.Context, param: click.Parameter, value: float) -> float:
     given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     ctx.meta[_TIMEOUT] = value + SPARE if given else OWN, value
+    _begin(ctx)
     return value
 
 
-def _begin(ctx: click.Context, param: click.Parameter, value: int) -> int:
-    """Hold to the limits from now on."""
+def _take_memory(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    ctx.meta[_MEMORY] = value
+    _begin(ctx)
+    return value
+
+
+def _begin(ctx: click.Context) -> None:
+    """Hold to the limits from when both are known, in whichever order they are given."""
+    if _TIMEOUT not in ctx.meta or _MEMORY not in ctx.meta:
+        return
     asked = ctx.obj if isinstance(ctx.obj, Request) else Request()
 
     def say(end: Ending) -> None:
@@ -203,19 +212,17 @@ def _begin(ctx: click.Context, param: click.Parameter, value: int) -> int:
 
         tell(end, asked)
 
-    ctx.with_resource(guarded(Limits(value, *ctx.meta[_TIMEOUT]), say))
-    return value
+    ctx.with_resource(guarded(Limits(ctx.meta[_MEMORY], *ctx.meta[_TIMEOUT]), say))
 
 
 def timeout_option(default: float = TIMEOUT, used: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`--timeout`, which is known before `--memory` is."""
+    """`--timeout`, which a command has together with `--memory`."""
     ours = f"of a stage of backedge's own work, in processor time{f' (there by default {OWN:g})' if used else ''}"
     return click.option(
         "--timeout",
         type=Number(zero=False),
         default=default,
         show_default=True,
-        is_eager=True,
         expose_value=used,
         callback=_take_timeout,
         help=f"Time limit, in seconds, {'of one run in a runtime, and ' if used else ''}{ours}; "
@@ -231,7 +238,7 @@ def memory_option(used: bool = True) -> Callable[[Callable[..., Any]], Callable[
         default=f"{MEMORY >> 30}G",
         show_default=True,
         expose_value=used,
-        callback=_begin,
+        callback=_take_memory,
         help="Memory for what a model computes, here and in each runtime: values that are certain to be larger are "
         f"refused. Files have {FOLD} times their size more.",
     )
