@@ -8,3 +8,9 @@ TIMEOUT = 20.0
 
 LIMIT = 1800.0
 """Seconds for one of many models."""
+
+OWN = 60.0
+"""Seconds of processor time for a stage of our own work."""
+
+SPARE = 5.0
+"""Seconds that a stage of our own work may take beside a runtime's limit that somebody sets: for what it imports."""

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import click
 
-from ..passes.errors import InvalidModel
+from ..passes.errors import OverLimit
 from .commands import compare, convert, inspect
-from .ending import Ending, ending
+from .ending import ending
 from .request import Request
 from .stopping import Stopped, stoppable
 
@@ -67,28 +67,15 @@ def _code(arguments: Sequence[str] | None) -> int:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (Exception, KeyboardInterrupt, Stopped) as error:
+    except (Exception, KeyboardInterrupt, Stopped, OverLimit) as error:
         end = ending(error)
         try:
-            _tell(end, request)
+            from .terminal import tell
+
+            tell(end, request)
         except (MemoryError, ImportError):  # there is no memory to load what tells it well
             sys.stderr.write(f"backedge: {end.message}\n")
         return end.code
-
-
-def _tell(end: Ending, request: Request) -> None:
-    from rich.markup import escape
-
-    from .terminal import err, fail, write_json
-
-    fail(end.message)
-    for text in end.refusals:
-        err.print(f"  {escape(text)}", soft_wrap=True)
-    for text in end.hints:
-        err.print(f"hint: {escape(text)}", soft_wrap=True)
-    if request.json_file is not None:
-        with contextlib.suppress(InvalidModel):
-            write_json(end.to_json(), request.json_file)
 
 
 def _run(arguments: Sequence[str] | None, request: Request) -> int:

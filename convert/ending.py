@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from ..passes.errors import BackedgeError, InvalidModel, Unsupported, UnsupportedNodes
+from ..passes.errors import BackedgeError, InvalidModel, OverLimit, Unsupported, UnsupportedNodes
 from ..passes.exit_codes import ExitCode
 from .stopping import Stopped
 
@@ -87,8 +87,12 @@ def ending(error: BaseException) -> Ending:
         case OSError(errno=number) if number in _OF_THE_SYSTEM:
             where = f"{error.filename}: " if error.filename else ""
             return Ending(ExitCode.UNUSABLE, "failed", _one_line(f"{where}{error.strerror}"))
+        case OverLimit():
+            return Ending(ExitCode.UNUSABLE, "failed", _one_line(str(error)))
         case MemoryError() | ImportError() if isinstance(error, MemoryError) or _NO_ROOM in str(error):
             return Ending(ExitCode.UNUSABLE, "failed", "out of memory")
+        case RecursionError():
+            return Ending(ExitCode.UNUSABLE, "failed", "nested too deeply")
     saved = _saved(error)
     what = _one_line(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
     where = f"; the traceback is in {saved}" if saved else ""

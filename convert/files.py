@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from ..passes.errors import BackedgeError, InvalidModel
+from ..passes.certain_size import check_sizes
+from ..passes.errors import BackedgeError, InvalidModel, TooLarge
 from ..passes.garbage import bulk
 from ..passes.graph import RAISER, Graph, Value
 from ..passes.infer import infer
+from ..passes.limits import note_stored, size_on_disk
 from ..passes.outputs import drafted
 from ..passes.pipeline import Pipeline
 from ..passes.progress import stage
@@ -47,7 +49,8 @@ def _read(path: Path, format: str | None) -> Graph:
     found = format_of(path, format)
     stage(f"reading {path.name}")
     if not path.is_file():
-        raise InvalidModel(f"{path}: no such file")
+        raise InvalidModel(f"{path}: {'it is no regular file' if path.exists() else 'no such file'}")
+    note_stored(size_on_disk(path))
     try:
         before = path.stat()
         graph = found.read(path)
@@ -56,9 +59,9 @@ def _read(path: Path, format: str | None) -> Graph:
         graph.meta[RAISER] = to_hub  # so that `runtime.run`, which knows no format, can run it
         return graph
     except RecursionError:
-        raise InvalidModel(f"{path}: nested too deeply") from None
+        raise TooLarge(f"{path}: nested too deeply") from None
     except MemoryError:
-        raise InvalidModel(f"{path}: larger than the memory") from None
+        raise TooLarge(f"{path}: larger than the memory") from None
 
 
 @contextlib.contextmanager
@@ -73,6 +76,8 @@ def judged(path: Path, format: str | None = None) -> Iterator[None]:
         yield
     except (BackedgeError, MemoryError):
         raise
+    except RecursionError:
+        raise TooLarge(f"{path}: nested too deeply") from None
     except Exception as error:
         check = format_of(path, format).check
         found = check.objection(path)
@@ -87,12 +92,14 @@ def to_hub(graph: Graph) -> Graph:
     Raises:
         InvalidModel: an operator's inputs, outputs or attributes aren't of the form that it must have.
         Unsupported: an operator that the hub can't express.
+        NeverRuns: what the model computes is certain not to fit into the memory, or not to end.
     """
     if graph.dialect == "hub":
         return graph
     raised = FORMATS[graph.dialect].raise_graph(graph)
     check_forms(raised)
     canonicalize(raised)
+    check_sizes(raised)
     return raised
 
 

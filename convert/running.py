@@ -11,11 +11,13 @@ import numpy as np
 
 from ..passes.errors import BackedgeError, InvalidModel, Unsupported
 from ..passes.graph import Graph
+from ..passes.progress import stage
 from ..passes.scratch import scratch
 from ..passes.workarounds import keeping_to_the_text
 from ..runtime import run as run_graph
 from ..runtime.compare.runnables import on_file
 from ..runtime.oracles import ORACLES, Values, why_unavailable
+from .budget import OWN
 from .files import judged, load, to_dialect
 from .format import FORMATS, format_of
 from .objects import Source, stored
@@ -32,6 +34,7 @@ def run(
     *,
     format: str | None = None,
     faithful: bool = False,
+    timeout: float = OWN,
 ) -> dict[str, Values]:
     """Run a model once.
 
@@ -43,6 +46,7 @@ def run(
             read that, or can't load the file.
         format: of a file whose suffix doesn't say it.
         faithful: read the model as the text of its format says, where OpenVINO is known to do otherwise.
+        timeout: seconds that a runtime may take.
 
     Returns:
         Output name -> array (or list, or None), in the order of the model's outputs.
@@ -58,7 +62,9 @@ def run(
         inputs = as_declared(file.path, inputs, file.format)
         if on == EXECUTOR:
             with judged(file.path, file.format):
-                return run_graph(load(file.path, file.format), inputs)
+                graph = load(file.path, file.format)
+                stage("running", run=True)
+                return run_graph(graph, inputs)
         reason = why_unavailable(on)
         if reason:
             raise InvalidModel(reason)
@@ -67,10 +73,10 @@ def run(
         is_own = on in (found.runtime, found.second_runtime) and suffix not in found.unread
         outcome = None
         if is_own or suffix in ORACLES[on].suffixes:
-            (outcome,) = on_file(on, file.path).run([dict(inputs)])
+            (outcome,) = on_file(on, file.path, timeout).run([dict(inputs)])
         if outcome is None or (outcome.stage == "load" and not is_own):
             with _converted(on, file.path, file.format, inputs) as path:
-                (outcome,) = on_file(on, path).run([dict(inputs)])
+                (outcome,) = on_file(on, path, timeout).run([dict(inputs)])
     if outcome.outputs is None:
         if outcome.stage == "load":
             raise InvalidModel(f"{on}: {outcome.error}")

@@ -21,7 +21,8 @@ from ..passes.errors import InvalidModel
 from ..passes.opset import Change
 from ..passes.outputs import output
 from ..passes.progress import listening
-from .request import request
+from .ending import Ending
+from .request import Request, request
 
 _PATIENCE = 2.0  # seconds before progress shows
 
@@ -64,6 +65,18 @@ def working(what: str) -> Iterator[None]:
 def fail(error: object) -> None:
     """One line on stderr."""
     err.print(f"[bold red]backedge:[/] {escape(' '.join(str(error).split()))}", soft_wrap=True)
+
+
+def tell(end: Ending, asked: Request) -> None:
+    """Say how the command ended, in one line and in the JSON file that was asked for."""
+    fail(end.message)
+    for text in end.refusals:
+        err.print(f"  {escape(text)}", soft_wrap=True)
+    for text in end.hints:
+        err.print(f"hint: {escape(text)}", soft_wrap=True)
+    if asked.json_file is not None:
+        with contextlib.suppress(InvalidModel):
+            write_json(end.to_json(), asked.json_file)
 
 
 def write_json(content: Any, target: str) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..passes.certain_size import check_passes
 from ..passes.defaults import default_of
-from ..passes.errors import BackedgeError
+from ..passes.errors import BackedgeError, NeverRuns
 from ..passes.graph import Graph
 from ..passes.progress import stage
 from ..passes.scratch import scratch
@@ -118,14 +118,19 @@ def _is_read_by(runtime: str, path: Path) -> bool:
 
 
 def _side(
-    path: Path, format: str | None, folder: Path, timeout: float, shown: str, notes: list[str]
+    path: Path, format: str | None, folder: Path, timeout: float, longest: float, shown: str, notes: list[str]
 ) -> tuple[Side, Graph | None, Graph]:
     """All that can run a file; its hub graph where it has one; its own graph."""
     hub: Graph | None = None
     with judged(path, format):
         graph = load(path, format)
-        with contextlib.suppress(BackedgeError):  # the executor's process says why
+        try:
             hub = to_hub(graph)
+            check_passes(hub, longest)
+        except NeverRuns:
+            raise
+        except BackedgeError:  # the executor's process says why
+            pass
     interface = hub or graph
     side = Side(
         shown,
@@ -204,8 +209,8 @@ def verify(
             folder.mkdir()
         limits = min(timeout, _PATIENCE), timeout
         notes: list[str] = []
-        side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], limits[0], shown[0], notes)
-        side_b, hub_b, graph_b = _side(paths[1], formats[1], folders[1], limits[1], shown[1], notes)
+        side_a, hub_a, graph_a = _side(paths[0], formats[0], folders[0], limits[0], timeout, shown[0], notes)
+        side_b, hub_b, graph_b = _side(paths[1], formats[1], folders[1], limits[1], timeout, shown[1], notes)
         brief = min(timeout, _WITNESS)
         side_a.twin = _twin(paths[0], formats[0], paths[1], formats[1], brief)
         side_b.twin = _twin(paths[1], formats[1], paths[0], formats[0], brief)

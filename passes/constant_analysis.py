@@ -6,6 +6,7 @@ The operators are evaluated by onnx's reference kernels, at their own versions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from .graph import Graph, Node, Value
-from .infer import constant_array, words
+from .infer import constant_array, infer_strictly, words
 from .loop import truth_of
 from .protos import AttributeRef, node_to_proto
+from .tensor import TensorData
 from .threads import without_warnings
-from .types import DType
+from .types import DType, TensorType
 
 _MOST_ELEMENTS = 4096
 _MOST_NODES = 200
@@ -31,6 +33,9 @@ _COMPUTED = _MOVERS | words(
     " GreaterOrEqual IsInf IsNaN Less LessOrEqual Max Min Mod Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin"
     " ReduceProd ReduceSum Reciprocal Round ScatterElements ScatterND Sign Sqrt Sub Sum Trilu Where Xor"
 )
+_GROWING = words("ConstantOfShape Conv Expand Range Tile")
+"""Operators whose results may be far larger than their inputs: inference says so before they are evaluated."""
+
 _CASTS = frozenset({DType.BOOL, DType.INT32, DType.INT64, DType.UINT8, DType.FLOAT32, DType.FLOAT64})
 
 
@@ -148,8 +153,20 @@ class ConstantAnalysis:
         self, node: Node, inputs: Sequence[np.ndarray[Any, Any] | None], index: int
     ) -> np.ndarray[Any, Any] | None:
         """Output `index` of an operator, None where the kernel can't tell, or it is too large."""
+        if node.op_type in _GROWING and not self._is_small(node, inputs, index):
+            return None
         made = _outputs(node, inputs)
         return made[index] if made is not None and made[index].size <= self.most_elements else None
+
+    def _is_small(self, node: Node, inputs: Sequence[np.ndarray[Any, Any] | None], index: int) -> bool:
+        """Whether inference says of an output that it isn't too large."""
+        data = [None if array is None else TensorData.of(array) for array in inputs]
+        try:
+            type = infer_strictly(node, data)[index]
+        except Exception:  # the model is wrong there
+            return False
+        shape = type.static_shape if isinstance(type, TensorType) else None
+        return shape is not None and math.prod(shape) <= self.most_elements
 
 
 def static_array(value: Value | None) -> np.ndarray[Any, Any] | None:

@@ -19,8 +19,16 @@ class InvalidModel(BackedgeError):
     exit_code: int = ExitCode.UNUSABLE
 
 
-class Endless(InvalidModel):
-    """A run has come to a loop that nothing ends. Exit code 2."""
+class NeverRuns(InvalidModel):
+    """It is certain, before anything runs, that no run of the model comes to an end with an answer. Exit code 2."""
+
+
+class TooLarge(NeverRuns):
+    """A model makes more of itself than a limit allows: of memory, of nodes, of passes. Exit code 2."""
+
+
+class Endless(NeverRuns):
+    """A loop, or a function that calls itself, that nothing ends. Exit code 2."""
 
 
 class Unsupported(BackedgeError):
@@ -62,3 +70,7 @@ class NotLegal(UnsupportedNodes):
     def __init__(self, refusals: Sequence[Unsupported]) -> None:
         count = f"{len(refusals)} nodes" if len(refusals) > 1 else "1 node"
         super().__init__(refusals, f"{count} can't be written with the operators of the list")
+
+
+class OverLimit(BaseException):
+    """The process has used up its memory or its time: no Exception, so that nothing on the way swallows it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -200,6 +201,16 @@ def infer(graph: Graph, *, known: bool = False) -> None:
     Args:
         known: also visit nodes whose outputs all have a settled type already.
     """
+    begun = _CARRIED.get() is None
+    token = _CARRIED.set({}) if begun else None
+    try:
+        _infer(graph, known)
+    finally:
+        if token is not None:
+            _CARRIED.reset(token)
+
+
+def _infer(graph: Graph, known: bool) -> None:
     for node in graph.topological():
         if not known and not node.regions and all(_is_settled(value.type) for value in node.outputs):
             continue
@@ -267,9 +278,15 @@ def static_trips(loop: loops.Loop) -> int | None:
     return loops.trip_count(loop, Value.array).exact
 
 
+_CARRIED: ContextVar[dict[Node, list[Type | None]] | None] = ContextVar("carried", default=None)
+"""What each loop's carried values were found to be so far while a graph is inferred. Types around a loop only widen
+meanwhile, so that a loop which is come to again begins with them: nests would take twice as long at each level else."""
+
+
 def _infer_loop(node: Node) -> Sequence[Type | None]:
     loop = loops.Loop(node)
     carried = loop.of(loops.Carried)
+    earlier = _CARRIED.get()
     for entry in loop.entries:
         if entry.body_input is None:
             continue
@@ -285,6 +302,10 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
                 entry.body_input.type = tensor(DType.INT64)
             case loops.Condition():
                 entry.body_input.type = tensor(DType.BOOL)
+    if earlier is not None and node in earlier:
+        for entry, found in zip(carried, earlier[node], strict=True):
+            if entry.body_input is not None:
+                entry.body_input.type = widen(found, entry.body_input.type)
     seen = [(entry.body_input, entry.operand) for entry in loop.of(loops.Captured)]
     for _ in range(4):  # each round only loosens dimensions: shape, then rank
         with constants_around(seen):
@@ -302,6 +323,8 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
         if not changed:
             break
         _drop_shapes(loop.body)
+    if earlier is not None:
+        earlier[node] = [None if entry.body_input is None else entry.body_input.type for entry in carried]
     trips = static_trips(loop)
     results: list[Type | None] = []
     for entry in loop.entries:

@@ -6,14 +6,36 @@ import contextlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
+_count, _current, _is_run = 0, "", False
 _LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", default=None)
 
 
-def stage(text: str) -> None:
-    """Tell that this is begun."""
+def stage(text: str, run: bool = False) -> None:
+    """Tell that this is begun.
+
+    Args:
+        run: it is a run of the model in this process.
+    """
+    global _count, _current, _is_run
+    _count, _current, _is_run = _count + 1, text, run
     listener = _LISTENER.get()
     if listener is not None:
         listener(text)
+
+
+def begun() -> int:
+    """How many stages have begun so far."""
+    return _count
+
+
+def current() -> str:
+    """The stage that was begun last; "" before the first."""
+    return _current
+
+
+def is_run() -> bool:
+    """Whether the stage is a run of the model in this process."""
+    return _is_run
 
 
 @contextlib.contextmanager

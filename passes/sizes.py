@@ -2,7 +2,9 @@
 
 A dimension of a `TensorType` is an int where its size is known and such a text where it follows from the sizes of the
 inputs. Equal polynomials have equal text, so that equal dimensions are equal strings. The notation is that of
-`jax.export`'s symbolic dimensions (https://docs.jax.dev/en/latest/export/shape_poly.html). Symbols are at least 1.
+`jax.export`'s symbolic dimensions (https://docs.jax.dev/en/latest/export/shape_poly.html). A symbol whose name is no
+word of it, as `batch size`, stands by itself as it is and in quotes within an expression: `"2*'batch size' + 1"`.
+Symbols are at least 1.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class Symbol:
         return self.name
 
     def __repr__(self) -> str:
-        return self.name
+        return self.name if _WORD.fullmatch(self.name) else _quoted(self.name)
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,10 @@ def text_of(size: Size) -> str:
     """The text of a size, the same for equal ones."""
     if isinstance(size, int):
         return str(size)
+    if len(size.monomials) == 1:
+        ((atoms, factor),) = size.monomials
+        if factor == 1 and len(atoms) == 1 and isinstance(atoms[0], Symbol):
+            return atoms[0].name
     found = ""
     for monomial, factor in sorted(size.monomials, key=lambda one: (-len(one[0]), repr(one[0]))):
         part = "*".join([*([str(abs(factor))] if abs(factor) != 1 or not monomial else []), *map(repr, monomial)])
@@ -213,10 +219,27 @@ def size_of(dim: Dim) -> Size | None:
     """The size that a dimension is; None where it isn't known as a function of symbols."""
     if isinstance(dim, int):
         return dim
-    return _parsed(dim) if isinstance(dim, str) else None
+    return (
+        _parsed(str(dim)) if isinstance(dim, str) else None
+    )  # a name is plain text: an OpenSize has an order of its own
 
 
-_TOKEN = re.compile(r"\s*(?:(\d+)|([^\s+\-*(),{}]+)|([-+*(),]))")
+_WORD = re.compile(r"(?!\d)[^\s+\-*(),{}']+")
+_TOKEN = re.compile(rf"\s*((?:[0-9]+)|(?:{_WORD.pattern})|(?:'(?:[^'\\]|\\.)*')|[-+*(),])", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+_DEEPEST = 50
+"""Functions in functions that a text is read with."""
+
+_MOST_TERMS = 1000
+"""Monomials that a product may come to while a text is read."""
+
+_MOST_DIGITS = 100
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 @lru_cache(maxsize=4096)
@@ -233,13 +256,17 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = []
-        at = 0
-        while at < len(text.rstrip()):
+        at, end = 0, len(text.rstrip())
+        while at < end:
             found = _TOKEN.match(text, at)
             if found is None:
                 raise InvalidModel(f"{text!r} is no size")
-            self._tokens.append(found[0].strip())
+            self._tokens.append(found[1])
             at = found.end()
+        if len(self._tokens) == 1 and (self._tokens[0] != text or text.startswith("'")):
+            raise InvalidModel("a name with blanks around it, or with quotes that are its own")
+        self._tokens.reverse()
+        self._depth = 0
 
     def whole(self) -> Size:
         found = self._sum()
@@ -250,10 +277,10 @@ class _Parser:
     def _next(self) -> str:
         if not self._tokens:
             raise InvalidModel("no size")
-        return self._tokens.pop(0)
+        return self._tokens.pop()
 
     def _at(self, *tokens: str) -> bool:
-        return bool(self._tokens) and self._tokens[0] in tokens
+        return bool(self._tokens) and self._tokens[-1] in tokens
 
     def _sum(self) -> Size:
         negative = self._at("-") and bool(self._next())
@@ -269,23 +296,36 @@ class _Parser:
         while self._at("*"):
             self._next()
             total = total * self._item()
+            if not isinstance(total, int) and len(total.monomials) > _MOST_TERMS:
+                raise InvalidModel("too many terms")
         return total
 
     def _item(self) -> Size:
         token = self._next()
-        if token.isdigit():
+        if token.isdecimal():
+            if len(token) > _MOST_DIGITS:
+                raise InvalidModel("too large a number")
             return int(token)
+        if token.startswith("'"):
+            name = _ESCAPED.sub(r"\1", token[1:-1])
+            if _parsed(name) != variable(Symbol(name)):  # it would be another size by itself
+                raise InvalidModel("no name that needs quotes")
+            return variable(Symbol(name))
         if token in "+-*(),":
             raise InvalidModel("no size")
         if token not in _FUNCTIONS or not self._at("("):
             return variable(Symbol(token))
         self._next()
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise InvalidModel("nested too deeply")
         left = self._sum()
         if self._next() != ",":
             raise InvalidModel("no size")
         right = self._sum()
         if self._next() != ")":
             raise InvalidModel("no size")
+        self._depth -= 1
         return computed(token, left, right)
 
 

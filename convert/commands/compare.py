@@ -23,6 +23,7 @@ from .options import (
     faithful_option,
     from_both_option,
     json_option,
+    limits_options,
     many_options,
     memory_option,
     of_both,
@@ -80,9 +81,9 @@ def _both(a: Path, b: Path, formats: tuple[str, ...]) -> Iterator[tuple[Stored, 
 @shape_option
 @proof_option
 @certificate_option
-@timeout_option
+@timeout_option()
 @faithful_option
-@memory_option
+@memory_option()
 @click.option(
     "--repro",
     type=click.Path(path_type=Path, file_okay=False),
@@ -213,6 +214,7 @@ def _verify_one(
 @click.argument("a", type=FILE)
 @click.argument("b", type=FILE)
 @from_both_option
+@limits_options
 @json_option
 @click.option("--html", "html_file", type=FILE, callback=writable, help="Write the differences as a page.")
 @faithful_option
@@ -251,6 +253,7 @@ def diff(
 @click.argument("a", type=FILE)
 @click.argument("b", type=FILE)
 @from_both_option
+@limits_options
 @json_option
 @faithful_option
 @quiet_option

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def _arguments(asked: Mapping[str, Any], **others: Any) -> dict[str, Any]:
     """The arguments of `conversion.convert`, plain values all."""
     plain = {**asked, **others, "verify": asked["trials"], "passes": list(asked["passes"])}
-    del plain["trials"]
+    del plain["trials"], plain["memory"]
     return {**plain, "shapes": dict(asked["shapes"]), "values": dict(asked["values"])}
 
 

@@ -7,10 +7,22 @@ from pathlib import Path
 
 import click
 
+from ..budget import OWN
 from ..format import FORMATS
 from ..request import request
 from .convert import given
-from .options import FILE, RUNTIMES, faithful_option, from_option, quiet_option, verbose_option, writable
+from .options import (
+    FILE,
+    RUNTIMES,
+    faithful_option,
+    from_option,
+    limits_options,
+    memory_option,
+    quiet_option,
+    timeout_option,
+    verbose_option,
+    writable,
+)
 
 
 @click.command()
@@ -25,10 +37,19 @@ from .options import FILE, RUNTIMES, faithful_option, from_option, quiet_option,
 @click.option("--output", type=str, callback=writable, help="Write the outputs to this .npz file.")
 @from_option
 @faithful_option
+@timeout_option(OWN)
+@memory_option(used=False)
 @quiet_option
 @verbose_option
 def run(
-    model: Path, inputs: Path | None, seed: int, on: str, output: str | None, format: str | None, faithful: bool
+    model: Path,
+    inputs: Path | None,
+    seed: int,
+    on: str,
+    output: str | None,
+    format: str | None,
+    timeout: float,
+    faithful: bool,
 ) -> int:
     """Run MODEL once and show what it gives.
 
@@ -52,7 +73,7 @@ def run(
             if inputs is None
             else as_declared(file.path, read_inputs(inputs), file.format)
         )
-        outputs = running.run(file.path, fed, on, format=file.format, faithful=faithful)
+        outputs = running.run(file.path, fed, on, format=file.format, timeout=timeout, faithful=faithful)
     if output is not None:
         save_npz(outputs, output)
     say(values_table(fed, "inputs"), values_table(outputs, f"outputs ({on})"))
@@ -65,6 +86,7 @@ def run(
 @click.option("--svg", type=FILE, callback=writable, help="Draw the graph and its loops' wiring into this file.")
 @from_option
 @faithful_option
+@limits_options
 @quiet_option
 @verbose_option
 def show(model: Path, hub: bool, svg: Path | None, format: str | None, faithful: bool) -> int:

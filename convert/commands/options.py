@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ...passes.errors import InvalidModel
+from ...passes.limits import FOLD, MEMORY
 from ...passes.operator_profiles import profiles
 from ...passes.outputs import check_output
 from ...passes.workarounds import keeping_to_the_text
-from ..budget import LIMIT, TIMEOUT, TRIALS
+from ..budget import LIMIT, OWN, SPARE, TIMEOUT, TRIALS
+from ..ending import Ending
 from ..format import FORMATS
+from ..guard import SECONDS_PER_MEGABYTE, Limits, guarded
 from ..request import Request
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -159,26 +163,12 @@ certificate_option = click.option(
     callback=writable,
     help="Write the certificate of the proof into this file, if there is one; see check.",
 )
-memory_option = click.option(
-    "--memory",
-    type=Bytes(),
-    default="1G",
-    show_default=True,
-    help="Memory for the values that are compared to find the first operator that differs.",
-)
 shape_option = click.option(
     "--shape",
     "shapes",
     type=Assignment("NAME=2,3,4", _sizes),
     multiple=True,
     help="Static shape of an input; may be given several times.",
-)
-timeout_option = click.option(
-    "--timeout",
-    type=Number(zero=False),
-    default=TIMEOUT,
-    show_default=True,
-    help="Time limit of one run in a runtime, in seconds.",
 )
 
 
@@ -193,6 +183,72 @@ faithful_option = click.option(
     callback=_kept,
     help="Keep to the formats' text where OpenVINO's CPU is known to do otherwise: read IR so, write operators so.",
 )
+
+
+_TIMEOUT, _MEMORY = "backedge.timeout", "backedge.memory"
+
+
+def _take_timeout(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    given = ctx.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
+    ctx.meta[_TIMEOUT] = value + SPARE if given else OWN, value
+    _begin(ctx)
+    return value
+
+
+def _take_memory(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    ctx.meta[_MEMORY] = value
+    _begin(ctx)
+    return value
+
+
+def _begin(ctx: click.Context) -> None:
+    """Hold to the limits from when both are known, in whichever order they are given."""
+    if _TIMEOUT not in ctx.meta or _MEMORY not in ctx.meta:
+        return
+    asked = ctx.obj if isinstance(ctx.obj, Request) else Request()
+
+    def say(end: Ending) -> None:
+        from ..terminal import tell
+
+        tell(end, asked)
+
+    ctx.with_resource(guarded(Limits(ctx.meta[_MEMORY], *ctx.meta[_TIMEOUT]), say))
+
+
+def timeout_option(default: float = TIMEOUT, used: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--timeout`, which a command has together with `--memory`."""
+    ours = f"of a stage of backedge's own work, in processor time{f' (there by default {OWN:g})' if used else ''}"
+    return click.option(
+        "--timeout",
+        type=Number(zero=False),
+        default=default,
+        show_default=True,
+        expose_value=used,
+        callback=_take_timeout,
+        help=f"Time limit, in seconds, {'of one run in a runtime, and ' if used else ''}{ours}; "
+        f"files have {SECONDS_PER_MEGABYTE:g} s more for each MB.",
+    )
+
+
+def memory_option(used: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--memory`."""
+    return click.option(
+        "--memory",
+        type=Bytes(),
+        default=f"{MEMORY >> 30}G",
+        show_default=True,
+        expose_value=used,
+        callback=_take_memory,
+        help="Memory for what a model computes, here and in each runtime: values that are certain to be larger are "
+        f"refused. Files have {FOLD} times their size more.",
+    )
+
+
+def limits_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--timeout` and `--memory` of commands that run no model: they hold by themselves."""
+    return timeout_option(OWN, used=False)(memory_option(used=False)(command))
+
+
 quiet_option = click.option(
     "--quiet", "-q", is_flag=True, expose_value=False, callback=_quieter, help="Print errors only."
 )
@@ -319,7 +375,8 @@ _CONVERSION = [
         help="Number of trials (sets of designed inputs) of the check; 0: no check.",
     ),
     proof_option,
-    timeout_option,
+    timeout_option(),
+    memory_option(),
     faithful_option,
 ]
 

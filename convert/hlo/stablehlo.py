@@ -23,6 +23,7 @@ import numpy as np
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph
 from ...passes.libraries import require
+from ...passes.limits import for_children
 from ...passes.outputs import writing
 from ...passes.scratch import scratch
 from ...runtime.oracles import xla_bridge
@@ -198,7 +199,9 @@ def _ask(to: str, data: bytes, timeout: float, *files: Path) -> bytes:
     require("jaxlib", "StableHLO")
     command = [sys.executable, "-P", "-m", xla_bridge.__name__, to, *map(str, files)]
     try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=timeout)
+        done = subprocess.run(
+            command, input=data, capture_output=True, timeout=timeout, env={**os.environ, **for_children()}
+        )
     except subprocess.TimeoutExpired:
         raise InvalidModel(f"jaxlib gave no answer within {timeout:g} s") from None
     if done.returncode != 0 or not done.stdout:

@@ -9,24 +9,35 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...passes.errors import InvalidModel
+from ...passes.errors import InvalidModel, OverLimit
 from ...passes.exit_codes import OF_VERDICT
+from ...passes.limits import memory
 from ...runtime.oracles.child import die_with_parent
-from ..ending import ending
+from ..budget import OWN
+from ..ending import Ending, ending
+from ..guard import Limits, guarded
 from ..stopping import Stopped, stoppable
 from .jobs import Job
 
 
-def done(job: Job) -> dict[str, Any]:
-    """What a job gives: verdict, exit code, message, refusals, report."""
+def done(job: Job, tell: Callable[[dict[str, Any]], None] | None = None) -> dict[str, Any]:
+    """What a job gives: verdict, exit code, message, refusals, report.
+
+    Args:
+        tell: says it where the limits are held by the end of the process.
+    """
     try:
-        return _converted(job) if job.kind == "convert" else _verified(job)
-    except (Exception, KeyboardInterrupt) as error:
-        end = ending(error)
-        return {"verdict": None, "exit_code": end.code, "message": end.message, "refusals": list(end.refusals)}
+        with guarded(Limits(memory(), OWN, OWN), lambda end: None if tell is None else tell(_ended(end))):
+            return _converted(job) if job.kind == "convert" else _verified(job)
+    except (Exception, KeyboardInterrupt, OverLimit) as error:
+        return _ended(ending(error))
+
+
+def _ended(end: Ending) -> dict[str, Any]:
+    return {"verdict": None, "exit_code": end.code, "message": end.message, "refusals": list(end.refusals)}
 
 
 def _converted(job: Job) -> dict[str, Any]:
@@ -64,11 +75,15 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever libraries print
     die_with_parent()
+
+    def tell(result: dict[str, Any]) -> None:
+        answers.write(json.dumps(result) + "\n")
+        answers.flush()
+
     try:
         with stoppable():
             for line in sys.stdin:
-                answers.write(json.dumps(done(Job(**json.loads(line)))) + "\n")
-                answers.flush()
+                tell(done(Job(**json.loads(line)), tell))
     except Stopped as error:
         sys.exit(error.exit_code)
 

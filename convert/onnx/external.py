@@ -11,6 +11,7 @@ import numpy as np
 from onnx import TensorProto, numpy_helper
 
 from ...passes.errors import InvalidModel
+from ...passes.limits import note_stored
 from ...passes.protos import dtype_of, tensor_to_proto
 from ...passes.tensor import TensorData
 
@@ -58,6 +59,7 @@ def read_external(proto: TensorProto, where: str, folder: Path) -> TensorData:
         raise InvalidModel(f"{where}: external data has {length} bytes, its shape {list(shape)} needs {data.nbytes}")
     if offset < 0 or offset + length > path.stat().st_size:
         raise InvalidModel(f"{where}: external data ends past the end of {location!r}")
+    note_stored(length)
     origin = External(proto, path, offset, length)
     return TensorData(dtype, shape, load=_loader(origin), origin=origin)
 

@@ -6,9 +6,7 @@ done where it is called: such a function is put in the place of its calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from graphlib import TopologicalSorter
 
 import onnx
 from onnx import FunctionProto, ModelProto
@@ -24,7 +22,7 @@ from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.schemas import since_version
 from ...passes.types import Type, merge
 from .lowering import lower_operators
-from .raising import FunctionKey, function_key, function_rules
+from .raising import Calls, FunctionKey, callees_first, function_rules
 from .read_graph import Function
 from .write import IR_OF_OPSET, IR_WITH_FUNCTION_DEFAULTS, IR_WITH_OVERLOADS, to_model
 
@@ -47,11 +45,10 @@ def convert_functions(graph: Graph, opset: int, log: Log) -> Converted:
     `check_functions` accepts them.
     """
     infer_through_calls(graph)
-    calls = {key: list(_called(graph, function.graph)) for key, function in graph.functions.items()}
-    callees_first = list(TopologicalSorter(calls).static_order())
-    bodies = _typed_bodies(graph, callees_first[::-1])
+    order = callees_first(graph)
+    bodies = _typed_bodies(graph, order[::-1])
     done = Converted()
-    for key in callees_first:
+    for key in order:
         function = graph.functions[key]
         reason = _too_new(function, opset)
         if reason:
@@ -101,21 +98,15 @@ def _without_data(graph: Graph) -> ModelProto:
     return to_model(light)
 
 
-def _called(graph: Graph, inner: Graph) -> Iterator[FunctionKey]:
-    for _, node in inner.walk():
-        key = function_key(graph, node)
-        if key is not None:
-            yield key
-
-
 def _typed_bodies(graph: Graph, callers_first: list[FunctionKey]) -> dict[FunctionKey, Graph]:
     """Copies of the functions' bodies, whose inputs have the types that all calls agree on."""
+    calls = Calls(graph)
     seen: dict[FunctionKey, list[Type | None] | None] = {}
     bodies: dict[FunctionKey, Graph] = {}
 
     def look(inner: Graph) -> None:
         for _, node in inner.walk():
-            key = function_key(graph, node)
+            key = calls.of(node)
             if key is None:
                 continue
             size = len(graph.functions[key].graph.inputs)

@@ -25,7 +25,7 @@ from ...passes.tensor import TensorData
 from .functions import Converted, convert_functions
 from .legalize import legalized
 from .lowering import DEFAULT_OPSET, finished, lower_operators, targets_of
-from .raising import FunctionKey, check_functions, function_key, function_rules
+from .raising import Calls, FunctionKey, check_functions, function_rules
 from .write import IR_OF_OPSET, IR_WITH_DEFAULTS, IR_WITH_FUNCTIONS
 
 
@@ -171,11 +171,12 @@ def with_listed_operators(graph: Graph, operators: OperatorList) -> Graph:
 
 def _log_calls(graph: Graph, inlined: Collection[FunctionKey], opset: int, log: Log) -> None:
     """What the model's own functions cost where they stand in the place of their calls."""
+    calls = Calls(graph)
+    sizes = {key: sum(1 for _ in graph.functions[key].graph.walk()) for key in inlined}
     for _, node in graph.walk() if inlined else ():
-        key = function_key(graph, node)
+        key = calls.of(node)
         if key is not None and key in inlined:
-            size = sum(1 for _ in graph.functions[key].graph.walk())
-            log.count(name_of(node), node.version, opset, INLINED, 1, size)
+            log.count(name_of(node), node.version, opset, INLINED, 1, sizes[key])
 
 
 def _without_functions(opset: int, operators: OperatorList | None) -> str:

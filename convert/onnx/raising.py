@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from onnx import NodeProto
 
-from ...passes.errors import InvalidModel, Unsupported
+from ...passes.errors import Endless, InvalidModel, TooLarge, Unsupported
 from ...passes.garbage import bulk
 from ...passes.graph import NOTES, Graph, Node, Value
 from ...passes.hub import HUB
-from ...passes.limits import MOST_NODES
+from ...passes.limits import FEW_NODES, MOST_COPIES, MOST_NODES
 from ...passes.opset import hub_walk, raising
 from ...passes.protos import AttributeRef
 from ...passes.rewrite import Builder, Rewriter, Rule, Rules, combine
@@ -60,35 +60,65 @@ def _bound(graph: Graph, given: dict[str, object], regions: dict[str, Graph]) ->
     return body
 
 
-def function_rules(graph: Graph, only: Collection[FunctionKey] | None = None) -> Rules:
-    """Rules that inline the model's functions, or `only` some of them. `check_functions` accepts these."""
-    rules: dict[tuple[str, str], list[Rule]] = {}
-    for domain, name, _ in graph.functions:
-        rules[domain, name] = [_caller(graph, only)]
-    return rules
+class Calls:
+    """Which of a model's functions a node calls: by domain, name and overload."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._functions = graph.functions
+        self._names = {key[:2] for key in graph.functions}
+
+    def of(self, node: Node) -> FunctionKey | None:
+        """The function that a node calls, if it calls one.
+
+        Raises:
+            InvalidModel: the function has no such overload.
+        """
+        if node.op not in self._names:
+            return None
+        skeleton = (node.meta or {}).get("onnx")
+        key = (node.domain, node.op_type, skeleton.overload if isinstance(skeleton, NodeProto) else "")
+        if key not in self._functions:
+            raise InvalidModel(f"{node!r}: no such overload of the function")
+        return key
+
+    def within(self, inner: Graph) -> Iterator[FunctionKey]:
+        """The functions that the nodes of a graph and its regions call, once for each call."""
+        return (key for _, node in inner.walk() if (key := self.of(node)) is not None)
 
 
-def function_key(graph: Graph, node: Node) -> FunctionKey | None:
-    """The function that a node calls, if it calls one.
+def callees_first(graph: Graph) -> list[FunctionKey]:
+    """A model's functions, each behind those that it calls.
 
     Raises:
-        InvalidModel: the function has no such overload.
+        Endless: one calls itself, however indirectly.
+        InvalidModel: one calls an overload that isn't there.
     """
-    skeleton = (node.meta or {}).get("onnx")
-    key = (node.domain, node.op_type, skeleton.overload if isinstance(skeleton, NodeProto) else "")
-    if key in graph.functions:
-        return key
-    if any(key[:2] == other[:2] for other in graph.functions):
-        raise InvalidModel(f"{node!r}: no such overload of the function")
-    return None
+    calls = Calls(graph)
+    callees = {key: dict.fromkeys(calls.within(function.graph)) for key, function in graph.functions.items()}
+    try:
+        return list(TopologicalSorter(callees).static_order())
+    except CycleError as error:
+        domain, name, overload = error.args[1][0]
+        raise Endless(f"function {domain}.{name}{f':{overload}' if overload else ''} calls itself") from error
+
+
+def function_rules(graph: Graph, only: Collection[FunctionKey] | None = None) -> Rules:
+    """Rules that inline the model's functions, or `only` some of them. `check_functions` accepts these."""
+    caller = _caller(graph, only)
+    return {(domain, name): [caller] for domain, name, _ in graph.functions}
 
 
 def _caller(graph: Graph, only: Collection[FunctionKey] | None) -> Rule:
+    calls = Calls(graph)
+    inliners: dict[FunctionKey, Rule] = {}
+
     def call(op: Builder, node: Node) -> Value | Sequence[Value] | None:
-        key = function_key(graph, node)
+        key = calls.of(node)
         if key is None or (only is not None and key not in only):
             return None
-        return _inliner(graph.functions[key])(op, node)
+        if key not in inliners:
+            inliners[key] = _inliner(graph.functions[key])
+        return inliners[key](op, node)
 
     return call
 
@@ -121,22 +151,16 @@ def check_functions(graph: Graph) -> None:
     Raises:
         InvalidModel: one does, or there are too many nodes when all of them stand where they are called.
     """
-    calls = {key[:2]: {node.op for _, node in function.graph.walk()} for key, function in graph.functions.items()}
-    try:
-        callees_first = [*TopologicalSorter(calls).static_order()]
-    except CycleError as error:
-        domain, name = error.args[1][0]
-        raise InvalidModel(f"function {domain}.{name} calls itself") from error
-    sizes: dict[tuple[str, str], int] = {}
+    calls = Calls(graph)
+    sizes: dict[FunctionKey, int] = {}
 
     def size(inner: Graph) -> int:
-        return sum(sizes.get(node.op, 1) for _, node in inner.walk())
+        return sum(1 if (key := calls.of(node)) is None else sizes[key] for _, node in inner.walk())
 
-    bodies: dict[tuple[str, str], list[Graph]] = {}
-    for key, function in graph.functions.items():
-        bodies.setdefault(key[:2], []).append(function.graph)
-    for name in callees_first:
-        if name in bodies:
-            sizes[name] = max(map(size, bodies[name]))  # of several overloads the largest
-    if graph.functions and size(graph) > MOST_NODES:
-        raise InvalidModel(f"its functions written out where they are called, the model has over {MOST_NODES} nodes")
+    for key in callees_first(graph):
+        sizes[key] = size(graph.functions[key].graph)
+    written = sum(1 for inner in (graph, *(one.graph for one in graph.functions.values())) for _ in inner.walk())
+    count = size(graph)
+    if graph.functions and count > min(MOST_NODES, max(written * MOST_COPIES, FEW_NODES)):
+        told = f"over {MOST_NODES}" if count > MOST_NODES else str(count)
+        raise TooLarge(f"its functions written out where they are called, the model has {told} nodes for {written}")

@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from ...passes.errors import InvalidModel
+from ...passes.limits import note_stored, size_on_disk
 from ...passes.tensor import TensorData
 from ...passes.types import DType
 from .types import LARGEST, shown
@@ -38,6 +39,9 @@ class Weights:
 
     def _bytes(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
         if self._raw is None:
+            if not self._path.is_file() and self._path.exists():  # a pipe would be waited for
+                raise InvalidModel(f"its constants, {self._path}, can't be read: no regular file")
+            note_stored(size_on_disk(self._path))
             try:
                 with open(self._path, "rb") as file:
                     empty = not file.seek(0, 2)

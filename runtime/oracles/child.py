@@ -19,22 +19,41 @@ from pathlib import Path
 from typing import IO
 
 from ...passes.errors import Endless, Unsupported
+from ...passes.limits import machine_memory, room
 from ...passes.workarounds import keeping_to_the_text
 from .answer import Answer
 from .outcome import one_line
 from .transport import read_values, write_values
 
+_OF_A_THREAD = 96 << 20
+"""Bytes of the stacks and arenas that runtimes set aside for each processor."""
+
+_LIBRARIES = 512 << 20
+"""Bytes of what is imported later."""
+
 
 def limit_resources() -> None:
-    """No core dumps, and no more memory than the machine has: an endless loop that stacks ends in an error."""
+    """No core dumps, and no more memory than models of this size need: an endless loop that stacks ends in an error.
+
+    What the runtime has imported isn't counted, nor are the stacks and arenas of its threads.
+    """
     try:
         import resource
     except ImportError:  # not on this system
         return
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        resource.setrlimit(resource.RLIMIT_DATA, (memory * 3 // 4, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+        most = _data_so_far() + room() + _LIBRARIES + (os.cpu_count() or 1) * _OF_A_THREAD
+        limit = min(most, machine_memory() * 3 // 4)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+
+
+def _data_so_far() -> int:
+    """Bytes that the system counts against RLIMIT_DATA already; on Linux alone, 0 elsewhere."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmData:"))
+        return int(line.split()[1]) << 10
+    return machine_memory()
 
 
 def die_with_parent() -> None:

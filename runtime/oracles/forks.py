@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from ...passes.limits import for_children
+
 NUMBER = struct.Struct("<i")
 """How lengths, process ids and exit statuses are told."""
 
@@ -233,7 +235,7 @@ def _ask(server: socket.socket, asked: dict[str, Any], *descriptors: int) -> soc
 def _environment() -> dict[str, str]:
     """One thread each, and ONNX Runtime also takes the operator set that isn't released yet."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    return {**os.environ, **threads, "ALLOW_RELEASED_ONNX_OPSET_ONLY": "0", "PYTHONFAULTHANDLER": ""}
+    return {**os.environ, **threads, **for_children(), "ALLOW_RELEASED_ONNX_OPSET_ONLY": "0", "PYTHONFAULTHANDLER": ""}
 
 
 SERVERS = Servers()

@@ -137,3 +137,31 @@ def test_shapes() -> None:
     assert dims_of((2, "b")) == (2, "b") and dims_of((2, None)) is None and dims_of(None) is None
     found = dims_of(("b", 3))
     assert found is not None and found[0] * found[1] == "3*b"
+
+
+NAMES = [
+    "batch size",
+    " b",
+    "b ",
+    "2x",
+    "it's",
+    "a b*c",
+    "foo(x, y)",
+    "a{b",
+    "back\\slash 'quoted'",
+    "'x'",
+    "\u00b2",
+    "",
+    "-",
+]
+NAMES += ["\u00b2", "", "9" * 5000, "floordiv(" * 4000, "*".join(f"floordiv(a{i} + b{i}, 1)" for i in range(60))]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: name[:20])
+def test_a_name_that_is_no_word_of_the_notation_is_a_symbol(name: str) -> None:
+    size = OpenSize(name)
+    composed = size * "B" + 1
+    assert OpenSize(composed) - 1 == size * "B" == OpenSize("B") * name
+    assert (composed - 1) // "B" == name and composed - composed == 0
+    assert size * 3 - size * 2 == name and size != OpenSize("b") and size - "b" != 0
+    assert settled(str(composed), {name: 2, "B": 5}) == 11

@@ -1,0 +1,78 @@
+"""What a model is certain to compute, before anything runs: values larger than the memory, loops that nothing ends."""
+
+from __future__ import annotations
+
+import math
+
+from .errors import Endless, NeverRuns, TooLarge
+from .graph import Graph, Node, Value
+from .infer import constant_array, static_trips
+from .limits import PASSES_A_SECOND, memory, told
+from .loop import Loop, is_loop, trip_count
+from .types import DType
+
+_SIZES = {("", "ConstantOfShape"): 0, ("", "Tile"): 1}
+"""Operators that are given sizes, none of which may be negative, and the input that has them."""
+
+
+def check_sizes(graph: Graph) -> None:
+    """
+    Raises:
+        TooLarge: the type of an input or a computed value says that it takes more than `limits.memory`.
+        NeverRuns: a constant says that a size is negative.
+        Endless: a loop of the graph itself, which runs whatever the inputs are, has no trip count, and its condition
+            stays true.
+    """
+    most = memory()
+    for value in graph.inputs:
+        if value.data is None:
+            _check(value, f"input {value.name!r}", most)
+    for inner in graph.graphs():
+        for node in inner.nodes:
+            if node.op in _SIZES:
+                _check_listed(node)
+            if node.op_type != "Constant":
+                for value in node.outputs:
+                    _check(value, repr(node), most)
+    for node in graph.nodes:
+        if is_loop(node) and _never_ends(Loop(node)):
+            raise Endless(f"{node!r}: nothing ends this loop: it has no trip count, and its condition stays true")
+
+
+def check_passes(graph: Graph, seconds: float) -> None:
+    """Whether runs of a model can end in time.
+
+    Raises:
+        TooLarge: a loop of the graph itself certainly makes more passes than any runtime can in so many seconds.
+    """
+    for node in graph.nodes:
+        trips = static_trips(Loop(node)) if is_loop(node) else None
+        if trips is not None and trips * max(len(node.regions["body"]), 1) > seconds * PASSES_A_SECOND:
+            raise TooLarge(f"{node!r} makes {trips} passes, more than a runtime can in {seconds:g} s (--timeout)")
+
+
+def _check_listed(node: Node) -> None:
+    sizes = constant_array(node.input(_SIZES[node.op]))
+    if sizes is not None and sizes.size and sizes.min() < 0:
+        raise NeverRuns(f"{node!r}: negative sizes, {sizes.tolist()}")
+
+
+def _check(value: Value, where: str, most: int) -> None:
+    size = bytes_of(value)
+    if size is not None and size > most:
+        raise TooLarge(f"{where} makes {value.type} of {told(size)}, and may use {told(most)} (--memory)")
+
+
+def bytes_of(value: Value) -> int | None:
+    """What a tensor takes in memory; None where its type doesn't tell."""
+    type = value.tensor
+    shape = type.static_shape
+    if shape is None or type.dtype is None:
+        return None
+    return math.prod(shape) * (8 if type.dtype is DType.STRING else max(type.dtype.bits // 8, 1))
+
+
+def _never_ends(loop: Loop) -> bool:
+    """Whether a loop that is run makes passes for ever."""
+    count = trip_count(loop, constant_array)
+    return count.bounded and count.most is None and count.entered is True and count.decides is None
