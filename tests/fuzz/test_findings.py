@@ -71,6 +71,31 @@ def test_onnx(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("node", "line"),
+    [
+        ("Loop <body: graph = b (int64 i, bool a) => (c) { c = Identity(a) }> (n, t, x)", "has 2 inputs; 3 are fed"),
+        (
+            "Loop <body: graph = b (int64 i, bool a, float s) => (c) { c = Identity(a) }> (n, t, x)",
+            "has 1 outputs; 2 are needed",
+        ),
+        ("Scan <num_scan_inputs = 1, body: graph = b () => (c) { c = Identity(x) }> (x)", "has 0 inputs; 1 are fed"),
+        (
+            "If <then_branch: graph = b () => (c) { c = Identity(x) }, else_branch: graph = d () => () { }> (t)",
+            "graph else_branch has 0 outputs; 1 are needed",
+        ),
+        ("SequenceMap <body: graph = b () => (c) { c = Identity(x) }> (x)", "has 0 inputs; 1 are fed"),
+    ],
+)
+def test_bodies(node: str, line: str, tmp_path: Path) -> None:
+    text = '<ir_version: 10, opset_import: ["": 21]> g (int64 n, bool t, float[2] x) => (y) { y = '
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(text + node + " }")
+    with pytest.raises(InvalidModel) as caught:
+        load(path)
+    assert line in str(caught.value)
+
+
 @pytest.mark.parametrize(("sizes", "is_told"), [([3, 3], False), ([3, 2**32], True), ([3], True)])
 def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path: Path) -> None:
     """ONNX's own inference believes kernel_shape, whatever the weights' shape is."""
