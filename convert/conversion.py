@@ -255,7 +255,11 @@ def _unreadable(draft: Path, format: str | None) -> str:
 
 
 def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format, source: Path) -> None:
-    """Ask the target format's own reader or checker whether it takes what was written."""
+    """Ask the target format's own reader or checker whether it takes what was written.
+
+    Raises:
+        InvalidModel: it doesn't, nor does the source's own take the source.
+    """
     if wanted.check.by_loading and report.verification is not None and _was_loaded(report.verification, wanted.runtime):
         return
     found = wanted.check.objection(draft)
@@ -263,6 +267,8 @@ def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format
         return
     if origin.check == wanted.check and wanted.check.objects_alike(found, draft, source):
         report.notes.append(f"{wanted.check.name} objects as to the source: {found}")
+    elif told := origin.check.objection(source):
+        raise InvalidModel(f"{source}: {origin.check.name} refuses it: {told}")
     else:
         report.refusal = f"{wanted.check.name} refuses it: {found}"
 

@@ -12,6 +12,7 @@ from onnx.defs import OpSchema
 from .errors import InvalidModel
 from .graph import Graph, Node
 from .protos import DTYPES, AttributeRef, SparseData
+from .region_forms import region_fault
 from .schemas import schema
 from .tensor import TensorData
 from .types import Dim
@@ -144,7 +145,7 @@ def problem(node: Node) -> str:
     parts = node.attributes.get("num_outputs") if node.op == ("", "Split") else None
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
-    return ""
+    return region_fault(node)
 
 
 def _fits(sizes: Sequence[int], shape: Sequence[Dim]) -> bool:

@@ -43,7 +43,7 @@ _ONE_IN: dict[int, str] = {
         "openvino_lowering/test_operators opset/test_bad_models quantized/test_microsoft recurrent/test_iterators"
     ),
     5: (
-        "command/test_command compare/test_seeded_faults compiled/test_native hlo/test_command_hlo "
+        "command/test_command compare/test_seeded_faults fuzz/test_names compiled/test_native hlo/test_command_hlo "
         "hlo/test_higher_order hlo/test_raise_linalg_open mdf/test_function_form_hostile mdf/test_onnx_functions "
         "only_ops/test_cases openvino_lowering/test_loop_forms opset/control/test_table rounding/test_rule"
     ),

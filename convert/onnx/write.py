@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -59,7 +58,7 @@ def write(graph: Graph, path: Path) -> None:
 
     Raises:
         InvalidModel: the graph doesn't fit a file or can't be written there.
-        Unsupported: a type that ONNX doesn't have.
+        Unsupported: a type that ONNX doesn't have, or what its text form can't express.
     """
     outside = _outside(graph)
     location = path.name + ".data"
@@ -68,16 +67,14 @@ def write(graph: Graph, path: Path) -> None:
         if outside:
             writer = ExternalWriter(stack.enter_context((path.parent / location).open("wb")), location)
         model = to_model(graph, writer, outside)
-        with path.open("wb") as file:
-            _serialize(model, file, path)
+        path.write_bytes(_serialized(model, path))
 
 
-def _serialize(model: ModelProto, file: BinaryIO, path: Path) -> None:
+def _serialized(model: ModelProto, path: Path) -> bytes:
     if path.suffix == ".onnxtxt":
-        file.write(printed(model).encode())
-        return
+        return printed(model).encode()
     try:
-        file.write(model.SerializeToString())
+        return model.SerializeToString()
     except Exception as error:  # protobuf has an exception type per backend
         raise BackedgeError(f"{path}: can't be serialized: {error}") from None
 

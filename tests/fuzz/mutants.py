@@ -210,10 +210,10 @@ def reduced(sample: Sample, plan: Plan, key: str) -> Sample:
                 pipe.write(len(pickled).to_bytes(4, "little") + pickled)
         os._exit(0)
     os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        while len(head := pipe.read(4)) == 4:
-            with contextlib.suppress(Exception):
-                sample = pickle.loads(pipe.read(int.from_bytes(head, "little")))
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        while select.select([pipe], [], [], 3 * _REDUCING_SECONDS)[0] and len(head := _exactly(pipe, 4)) == 4:
+            sample = pickle.loads(_exactly(pipe, int.from_bytes(head, "little")))
+    os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     return sample
 

@@ -71,6 +71,31 @@ def test_onnx(name: str, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("node", "line"),
+    [
+        ("Loop <body: graph = b (int64 i, bool a) => (c) { c = Identity(a) }> (n, t, x)", "has 2 inputs; 3 are fed"),
+        (
+            "Loop <body: graph = b (int64 i, bool a, float s) => (c) { c = Identity(a) }> (n, t, x)",
+            "has 1 outputs; 2 are needed",
+        ),
+        ("Scan <num_scan_inputs = 1, body: graph = b () => (c) { c = Identity(x) }> (x)", "has 0 inputs; 1 are fed"),
+        (
+            "If <then_branch: graph = b () => (c) { c = Identity(x) }, else_branch: graph = d () => () { }> (t)",
+            "graph else_branch has 0 outputs; 1 are needed",
+        ),
+        ("SequenceMap <body: graph = b () => (c) { c = Identity(x) }> (x)", "has 0 inputs; 1 are fed"),
+    ],
+)
+def test_bodies(node: str, line: str, tmp_path: Path) -> None:
+    text = '<ir_version: 10, opset_import: ["": 21]> g (int64 n, bool t, float[2] x) => (y) { y = '
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(text + node + " }")
+    with pytest.raises(InvalidModel) as caught:
+        load(path)
+    assert line in str(caught.value)
+
+
 @pytest.mark.parametrize(("sizes", "is_told"), [([3, 3], False), ([3, 2**32], True), ([3], True)])
 def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path: Path) -> None:
     """ONNX's own inference believes kernel_shape, whatever the weights' shape is."""
@@ -180,7 +205,7 @@ def test_mdf_is_not_written_with_shapes_that_are_not_read(tmp_path: Path) -> Non
     model = onnx_model()
     del model.graph.node[1]
     for info in (*model.graph.input, *model.graph.output):
-        info.type.tensor_type.shape.dim[0].dim_value = 2**40
+        info.type.tensor_type.CopyFrom(helper.make_tensor_type_proto(TensorProto.FLOAT, [1] * 65).tensor_type)
     model.graph.output[0].name = "e"
     path, target = tmp_path / "m.onnx", tmp_path / "m.json"
     path.write_bytes(model.SerializeToString())

@@ -101,6 +101,10 @@ def there_and_back(model: onnx.ModelProto, path: Path) -> tuple[onnx.ModelProto,
 @pytest.mark.parametrize("place", PLACES)
 def test_all_are_kept(place: str, suffix: str, tmp_path: Path) -> None:
     for label, name in NAMES.items():
+        if (place, suffix, label) == ("domain", ".bson", "nul"):  # opsets stand under the domains' names
+            with pytest.raises(Unsupported, match=r"BSON: .*Key names must not contain"):
+                there_and_back(model_with(place, name), tmp_path / f"m{suffix}")
+            continue
         found, _ = there_and_back(model_with(place, name), tmp_path / f"m{suffix}")
         assert name in names_at(place, found), label
 
