@@ -192,7 +192,7 @@ def plain(c: Call) -> Picked:
     if schema.inputs and schema.inputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic:
         count = c.m.random.randint(max(1, count), 4)
     elif c.m.chance(0.3):
-        count = c.m.random.randint(count, min(schema.max_input, 4))
+        count = c.m.random.randint(count, max(count, min(schema.max_input, 4)))
     inputs: list[Value | None] = []
     for place in range(count):
         kinds = c.kinds(place)

@@ -57,9 +57,9 @@ def test_results_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("module", "options"),
     [
-        ("models", ("--count", "12", "--paths", "opset,ir,hlo,mdf", "--each", "2", "--verdicts", "0")),
-        ("programs", ("--count", "4", "--targets", "onnx,ir")),
-        ("mdf_graphs", ("--count", "4", "--targets", "onnx,stateful")),
+        ("models", ("--count", "6", "--paths", "opset,ir,hlo,mdf", "--each", "1", "--verdicts", "0")),
+        ("programs", ("--count", "2", "--targets", "onnx,ir")),
+        ("mdf_graphs", ("--count", "3", "--targets", "onnx,stateful")),
     ],
 )
 def test_nothing_is_wrong(module: str, options: tuple[str, ...]) -> None:
