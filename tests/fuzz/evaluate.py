@@ -34,6 +34,8 @@ ELEMENTS: dict[str, int] = {
 }
 """Element types by their names in schemas. Complex numbers, and those that no runtime here computes with, are left out."""
 
+FLOATS = frozenset({"float", "double", "float16", "bfloat16"})
+
 NARROW = frozenset({"bfloat16", "float8e4m3fn", "float8e5m2", "int4", "uint4"})
 """Those that ONNX Runtime's NumPy interface doesn't take."""
 
