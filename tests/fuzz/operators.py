@@ -180,8 +180,27 @@ def numbers_of(c: Call) -> dict[str, Any]:
 
 
 _FLAGS = frozenset(
-    "keepdims exclusive reverse fmod largest sorted select_last_index transA transB upper periodic detect_negative "
-    "detect_positive noop_with_empty_axes center_point_box count_include_pad ceil_mode storage_order saturate".split()
+    [
+        "keepdims",
+        "exclusive",
+        "reverse",
+        "fmod",
+        "largest",
+        "sorted",
+        "select_last_index",
+        "transA",
+        "transB",
+        "upper",
+        "periodic",
+        "detect_negative",
+        "detect_positive",
+        "noop_with_empty_axes",
+        "center_point_box",
+        "count_include_pad",
+        "ceil_mode",
+        "storage_order",
+        "saturate",
+    ]
 )
 _WORDS: dict[str, Sequence[Any]] = {
     "direction": ("LEFT", "RIGHT"),
@@ -212,9 +231,9 @@ def plain(c: Call) -> Picked:
             inputs.append(c.tensor(place))
     picked = inputs, numbers_of(c)
     first = inputs[0] if inputs else None
-    if isinstance(first, Value) and first.tensor and c.has("axis"):
-        if c.schema.attributes["axis"].required or c.m.chance(0.6):
-            picked[1]["axis"] = c.axis(first.rank)
+    along = c.has("axis") and (c.schema.attributes["axis"].required or c.m.chance(0.6))
+    if isinstance(first, Value) and first.tensor and along:
+        picked[1]["axis"] = c.axis(first.rank)
     if isinstance(first, Value) and first.tensor and (c.has("axes") or c.takes("axes") > 0) and c.m.chance(0.8):
         picked = c.said((inputs[:1], picked[1]), "axes", axes(c, first.rank))
     return picked

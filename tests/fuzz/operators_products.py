@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import helper
 
-from .evaluate import ELEMENTS, FLOATS, element
+from .evaluate import ELEMENTS, FLOATS
 from .maker import Value
 from .operators import Call, Picked, row
 
@@ -45,7 +45,8 @@ def _(c: Call) -> Picked:
 
 @row("Einsum")
 def _(c: Call) -> Picked:
-    equation = c.m.one(("ij,jk->ik", "ii->i", "ij->ji", "bij,bjk->bik", "i,j->ij", "...ij,...jk->...ik", "ij,ij->", "ij,ij"))
+    products = ("ij,jk->ik", "bij,bjk->bik", "i,j->ij", "...ij,...jk->...ik", "ij,ij->", "ij,ij")
+    equation = c.m.one(("ii->i", "ij->ji", *products))
     sizes = {letter: c.m.size() for letter in "bijk"}
     terms = equation.partition("->")[0].replace("...", "b").split(",")
     return [c.tensor(0, shape=[sizes[letter] for letter in term]) for term in terms], {"equation": equation}
@@ -61,7 +62,7 @@ def _(c: Call) -> Picked:
 
 
 def _windows(c: Call, spatial: Sequence[int], dilate: bool = True) -> dict[str, Any]:
-    made = {"kernel_shape": [c.m.random.randint(1, min(3, max(1, size))) for size in spatial]}
+    made: dict[str, Any] = {"kernel_shape": [c.m.random.randint(1, min(3, max(1, size))) for size in spatial]}
     n = len(spatial)
     if c.m.chance(0.5):
         made["strides"] = [c.m.random.randint(1, 3) for _ in range(n)]
@@ -237,7 +238,8 @@ def _(c: Call) -> Picked:
         c.tensor(1, shape=(d, gates * h, i)),
         c.tensor(2, shape=(d, gates * h, h)),
     ]
-    attributes: dict[str, Any] = {"hidden_size": h, "direction": direction, "_outputs": c.m.random.randint(1, c.schema.max_output)}
+    outputs = c.m.random.randint(1, c.schema.max_output)
+    attributes: dict[str, Any] = {"hidden_size": h, "direction": direction, "_outputs": outputs}
     inputs.append(c.tensor(3, shape=(d, 2 * gates * h)) if c.m.chance(0.6) else None)
     inputs.append(c.whole(4, c.m.numbers.integers(1, t + 1, n)) if c.m.chance(0.4) else None)
     inputs.append(c.tensor(5, shape=(d, n, h)) if c.m.chance(0.5) else None)
@@ -271,8 +273,8 @@ def _(c: Call) -> Picked:
 def _scale(c: Call, place: int, shape: Sequence[int] = (), floats: str = "float") -> Value:
     kinds = [kind for kind in c.elements(place) if kind in FLOATS]
     kind = floats if floats in kinds else c.m.one(kinds)
-    made = (np.abs(c.m.numbers.normal(size=tuple(shape))) * 0.3 + 0.02).astype(helper.tensor_dtype_to_np_dtype(ELEMENTS[kind]))
-    return c.bind(place, c.m.new(c.s, np.asarray(made)))
+    made = np.abs(c.m.numbers.normal(size=tuple(shape))) * 0.3 + 0.02
+    return c.bind(place, c.m.new(c.s, np.asarray(made).astype(helper.tensor_dtype_to_np_dtype(ELEMENTS[kind]))))
 
 
 @row("QuantizeLinear DequantizeLinear")
@@ -290,11 +292,17 @@ def _(c: Call) -> Picked:
     return [c.tensor(ranks=(1, 3))], {"_outputs": 3}
 
 
+def _with_scales(c: Call, a: Value, b: Value) -> list[Value | None]:
+    """Two operands, each with its scale and zero point, and those of the result."""
+    made: list[Value | None] = [a, _scale(c, 1), c.tensor(2, shape=())]
+    return [*made, b, _scale(c, 4), c.tensor(5, shape=()), _scale(c, 6), c.tensor(7, shape=())]
+
+
 @row("QLinearMatMul")
 def _(c: Call) -> Picked:
     a = c.tensor(0, ranks=(2, 2))
     b = c.tensor(3, shape=(a.shape[-1], c.m.size()))
-    return [a, _scale(c, 1), c.tensor(2, shape=()), b, _scale(c, 4), c.tensor(5, shape=()), _scale(c, 6), c.tensor(7, shape=())], {}
+    return _with_scales(c, a, b), {}
 
 
 @row("QLinearConv")
@@ -302,4 +310,4 @@ def _(c: Call) -> Picked:
     x = _image(c, 2)
     attributes = _windows(c, x.shape[2:])
     w = c.tensor(3, shape=(2, 2, *attributes["kernel_shape"]), share=0.1)
-    return [x, _scale(c, 1), c.tensor(2, shape=()), w, _scale(c, 4), c.tensor(5, shape=()), _scale(c, 6), c.tensor(7, shape=())], attributes
+    return _with_scales(c, x, w), attributes

@@ -184,13 +184,14 @@ def _(c: Call) -> Picked:
 
 @row("Shape")
 def _(c: Call) -> Picked:
-    return [c.tensor()], c.some_attributes(start=lambda: c.m.random.randint(-3, 3), end=lambda: c.m.random.randint(-3, 4))
+    number = c.m.random.randint
+    return [c.tensor()], c.some_attributes(start=lambda: number(-3, 3), end=lambda: number(-3, 4))
 
 
 @row("ConstantOfShape")
 def _(c: Call) -> Picked:
     kind = c.m.pick_element([element(t) for t in c.schema.outputs[0].types])
-    value = helper.make_tensor("v", ELEMENTS[kind], [1], [1] if kind != "string" else [b""])
+    value = helper.make_tensor("v", ELEMENTS[kind], [1], [1] if kind != "string" else [b""])  # type: ignore[arg-type]
     return [c.whole(0, list(c.m.dims(0, 3)))], {"value": value} if c.m.chance(0.8) else {}
 
 

@@ -21,6 +21,7 @@ from backedge.convert.format import format_of
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 from backedge.passes.graph import Graph
 from backedge.runtime.executor import Executor, never_compile
+from onnx.reference import ReferenceEvaluator
 from trust.judge import ROUNDING, nudged, units
 
 from .maker import OPSETS
@@ -94,7 +95,7 @@ def prepare() -> None:
         opset_imports=[onnx.helper.make_opsetid("", 21)],
         ir_version=10,
     )
-    onnx.reference.ReferenceEvaluator(model)
+    ReferenceEvaluator(model)
     with tempfile.TemporaryDirectory(prefix="fuzz-") as name:  # imports readers, writers and rules, and starts servers
         source = Path(name) / "source.onnx"
         onnx.save(model, source)
@@ -125,7 +126,8 @@ def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = No
             found.outputs.append(None)
             found.errors.append(f"{type(error).__name__}: {str(error)[:300]}")
             continue
-        values = list(outputs.values()) if names is None or not set(names) <= set(outputs) else [outputs[n] for n in names]
+        in_order = names if names is not None and set(names) <= set(outputs) else list(outputs)
+        values = [outputs[name] for name in in_order]
         found.outputs.append(None if fault else values)
         found.errors.append(f"fault: {fault}" if fault else "")
     return found
@@ -258,7 +260,7 @@ def _truth(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: li
         slack.append(limit)
         if agreed is None or not np.isfinite(noise):
             continue
-        if ours.outputs[k] is None and any(np.shape(v) != np.shape(feeds[0][n]) for n, v in feeds[k].items() if not isinstance(v, list)):
+        if ours.outputs[k] is None and _sizes(feeds[k]) != _sizes(feeds[0]):
             continue  # sizes that needn't go together: what runtimes don't check isn't valid yet
         if ours.outputs[k] is None:
             events.append(Event("source", EXECUTOR, ours.errors[k] or ours.refused, k))
@@ -268,6 +270,10 @@ def _truth(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: li
         if theirs is not None and apart(agreed, theirs) > limit:
             events.append(Event("source", THEIRS, f"onnxruntime: {shown(agreed, theirs)}", k))
     return Truth(values, slack, runs["onnxruntime"].outputs), events
+
+
+def _sizes(feed: Feed) -> dict[str, tuple[int, ...]]:
+    return {name: np.shape(v) for name, v in feed.items() if not isinstance(v, list) and v is not None}
 
 
 def _noise(path: Path, feed: Feed, names: list[str], mine: Outputs | None) -> float:
@@ -346,8 +352,8 @@ def _path(
     known = [k for k, one in enumerate(truth.values) if one is not None]
     if path in ("hlo", "stateful"):  # sizes must be known there
         feed = job.feeds[known[0] if known else 0]
-        options["shapes"] = {name: list(np.shape(v)) for name, v in feed.items() if not isinstance(v, list) and v is not None}
-        known = [k for k in known if all(np.shape(v) == np.shape(feed[n]) for n, v in job.feeds[k].items() if n in options["shapes"])]
+        options["shapes"] = {name: list(shape) for name, shape in _sizes(feed).items()}
+        known = [k for k in known if _sizes(job.feeds[k]) == _sizes(feed)]
     try:
         convert(source, made, verify=0, **options)
     except Exception as error:
@@ -410,7 +416,8 @@ def _judged(
             own = others[k] if others else None
             if own is not None and apart(own, found) <= limits[k]:
                 continue
-            if run.coarse and any(np.asarray(v).dtype in (np.float64, np.int64) for v in wanted[k] if not isinstance(v, list)):
+            long = [v for v in wanted[k] if not isinstance(v, list) and np.asarray(v).dtype in (np.float64, np.int64)]
+            if run.coarse and long:
                 continue
         else:
             continue
