@@ -57,7 +57,7 @@ def test_results_are_told_apart() -> None:
 @pytest.mark.parametrize(
     ("module", "options"),
     [
-        ("models", ("--count", "6", "--paths", "opset,ir,hlo,mdf", "--each", "1", "--verdicts", "0")),
+        ("models", ("--count", "4", "--paths", "opset,ir,hlo,mdf", "--each", "1", "--verdicts", "0")),
         ("programs", ("--count", "2", "--targets", "onnx,ir")),
         ("mdf_graphs", ("--count", "3", "--targets", "onnx,stateful")),
     ],
