@@ -395,6 +395,17 @@ def onnxruntime_saturated_sum() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.array([2**31 - 1, 1], np.int32)), [-(2**31)]
 
 
+@_fault(
+    "onnxruntime",
+    "A sum of int64 is computed in floats",
+    "Add, and ReduceSum's own type: 2^53 + 2, which int64 holds",
+    "no",
+)
+def onnxruntime_long_sum() -> tuple[Any, Any]:
+    text = """g (int64[2, 1] x) => (int64[1, 1] y) <int64[1] axes = {0}> { y = ReduceSum (x, axes) }"""
+    return onnxruntime_run(text, x=np.array([[2**53 + 1], [1]])), [[2**53 + 2]]
+
+
 # onnx's reference evaluator ------------------------------------------------------------------------
 
 _UNUSED = "it isn't asked about such models"

@@ -151,7 +151,8 @@ def softmax_like(function: Callable[[Array, Any], Array]) -> Kernel:
 def hardmax(attrs: Attributes, x: Array) -> Array:
     """1 at the first maximum along `axis`; before version 13 of all axes from `axis` on together."""
     axis = normal_axis(attrs.int("axis"), x.ndim)
-    rows = x.reshape(math.prod(x.shape[:axis]), -1) if attrs.version < 13 else np.moveaxis(x, axis, -1)
+    flat = math.prod(x.shape[:axis]), math.prod(x.shape[axis:])
+    rows = x.reshape(flat) if attrs.version < 13 else np.moveaxis(x, axis, -1)
     hot = np.zeros(rows.shape, x.dtype)
     if rows.size:
         np.put_along_axis(hot, np.argmax(rows, axis=-1)[..., None], np.ones((), x.dtype), axis=-1)

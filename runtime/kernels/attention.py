@@ -13,12 +13,12 @@ from .base import Array, Attributes, Kernel, widened
 
 def _heads(x: Array, count: int) -> Array:
     """(batch, length, count * size) -> (batch, count, length, size)."""
-    return x.reshape(x.shape[0], x.shape[1], count, -1).transpose(0, 2, 1, 3)
+    return x.reshape(x.shape[0], x.shape[1], count, x.shape[2] // count).transpose(0, 2, 1, 3)
 
 
 def _merged_heads(x: Array) -> Array:
     """(batch, heads, length, size) -> (batch, length, heads * size)."""
-    return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
+    return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], x.shape[1] * x.shape[3])
 
 
 def _bias(mask: Array | None, allowed: Array, dtype: np.dtype[Any], length: int) -> Array:

@@ -100,7 +100,7 @@ def conv_transpose(attrs: Attributes, x: Array, w: Array, bias: Array | None = N
     whole = transposed(attrs, spatial, kernel)
     size, crop = [full for full, _, _ in whole], [(-before, -behind) for _, before, behind in whole]
     filters = widened(w).reshape(group, w.shape[0] // group, -1).swapaxes(1, 2)
-    inputs = widened(x).reshape(x.shape[0], group, x.shape[1] // group, -1)
+    inputs = widened(x).reshape(x.shape[0], group, x.shape[1] // group, math.prod(spatial))
     columns = np.matmul(filters, inputs).reshape(x.shape[0], w.shape[1] * group, *kernel, *spatial)
     result = padded(fold(columns, strides, dilations, size), [(0, 0), (0, 0), *crop], "constant")
     if bias is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -119,7 +120,8 @@ def unique(attrs: Attributes, x: Array) -> tuple[Array, Array, Array, Array]:
     """Distinct elements, or distinct subtensors along `axis`: values, first places, inverse, counts."""
     if attrs.has("axis"):
         axis = normal_axis(attrs.int("axis"), x.ndim)
-        rows = [tuple(row) for row in np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1).tolist()]
+        moved = np.moveaxis(x, axis, 0)
+        rows = [tuple(row) for row in moved.reshape(len(moved), math.prod(moved.shape[1:])).tolist()]
         first, inverse, counts = _distinct(rows)
     else:
         axis, x = 0, x.reshape(-1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -80,7 +81,7 @@ def tf_idf_vectorizer(attrs: Attributes, x: Array) -> Array:
         for start in range(first, last, length):
             places[tuple(pool[start : start + length])] = (columns[number], weights[number])
             number += 1
-    rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
+    rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) if x.ndim else x.reshape(1, 1)
     result = np.zeros((len(rows), max(columns) + 1), np.float32)
     lengths = range(attrs.int("min_gram_length"), attrs.int("max_gram_length") + 1)
     for counts, row in zip(result, rows.tolist(), strict=True):
@@ -93,7 +94,7 @@ def tf_idf_vectorizer(attrs: Attributes, x: Array) -> Array:
                     factor[column] = weight
         if mode != "TF":
             counts[:] = (np.minimum(counts, 1) if mode == "IDF" else counts) * factor
-    return result.reshape(*x.shape[:-1], -1)
+    return result.reshape(*x.shape[:-1], result.shape[-1])
 
 
 TABLE: dict[str, Kernel] = {

@@ -1,4 +1,4 @@
-"""One node at a time, run on example values: what it gives tells whether it is valid, and its results' types and shapes."""
+"""One node at a time, run on example values: so it is known to be valid, and what its results are."""
 
 from __future__ import annotations
 
@@ -32,10 +32,13 @@ ELEMENTS: dict[str, int] = {
     "int4": TensorProto.INT4,
     "uint4": TensorProto.UINT4,
 }
-"""Element types by their names in schemas. Complex numbers, and those that no runtime here computes with, are left out."""
+"""Element types by their names in schemas, without complex numbers and those that no runtime here computes with."""
+
+FLOATS = frozenset({"float", "double", "float16", "bfloat16"})
 
 NARROW = frozenset({"bfloat16", "float8e4m3fn", "float8e5m2", "int4", "uint4"})
 """Those that ONNX Runtime's NumPy interface doesn't take."""
+
 
 def element(type: str) -> str:
     """The element type of a tensor, or of the tensors in a sequence or an optional."""
@@ -107,15 +110,17 @@ def results(model: onnx.ModelProto, feeds: Mapping[str, Any], reference: bool = 
                 return None
         else:
             try:
-                return session.run(None, dict(feeds))
+                return list(session.run(None, dict(feeds)))
             except Exception:
                 return None
     if not reference:
         return None
     try:
+        onnx.shape_inference.infer_shapes(model, strict_mode=True)  # the reference takes what isn't valid, too
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return list(ReferenceEvaluator(model).run(None, dict(feeds)))
+            found: Any = ReferenceEvaluator(model).run(None, dict(feeds))
+            return list(found)
     except Exception:
         return None
 

@@ -19,8 +19,19 @@ OPSETS = tuple(range(7, 29))
 _COMMON = ("float",) * 8 + ("int64",) * 3 + ("bool",) * 2 + ("double", "double", "int32", "int32", "float16")
 _MOST = 200  # elements of one value
 _NOT_DRAWN = frozenset(
-    "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial ImageDecoder If Loop Scan "
-    "SequenceMap".split()
+    [
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+        "Bernoulli",
+        "Multinomial",
+        "ImageDecoder",
+        "If",
+        "Loop",
+        "Scan",
+        "SequenceMap",
+    ]
 )
 """Operators that draw random numbers, read files, or have regions, which `regions` makes."""
 
@@ -146,7 +157,7 @@ class Maker:
         name = self.name("c")
         type = type_of(array)
         tensor = (
-            helper.make_tensor(name, ELEMENTS["string"], array.shape, [str(x).encode() for x in array.reshape(-1)])
+            helper.make_tensor(name, ELEMENTS["string"], array.shape, [str(x).encode() for x in array.reshape(-1)])  # type: ignore[arg-type]
             if type == "tensor(string)"
             else numpy_helper.from_array(array, name)
         )
@@ -332,7 +343,8 @@ def _declared(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _rank(value: Value) -> list[int | str | None] | None:
-    return [None] * value.rank if value.tensor else None
+    unknown: list[int | str | None] = [None] * (value.rank if value.tensor else 0)
+    return unknown if value.tensor else None
 
 
 def schemas(opset: int) -> list[defs.OpSchema]:

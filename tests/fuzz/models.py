@@ -31,6 +31,9 @@ from .maker import Maker
 from .paths import CRASHED, DIFFERENT, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
 from .reduce import reduced
 
+_PARTICULAR = re.compile(r"\b\w*_\d+\b|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^()]*\)|-?\d+(\.\d+)?(e[-+]?\d+)?|nan|inf")
+"""Names and numbers in a message."""
+
 _SILENCE = 40.0
 """Seconds until a stage counts as hanging."""
 
@@ -77,7 +80,7 @@ def examined(job: Job) -> list[Event]:
 
 def signature(event: Event) -> str:
     """What events of one cause have in common."""
-    text = re.sub(r"\b\w*_\d+\b|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^()]*\)|-?\d+(\.\d+)?(e[-+]?\d+)?|nan|inf", "#", event.text)
+    text = _PARTICULAR.sub("#", event.text)
     return f"{event.path}: {event.kind}: {text[:160]}"
 
 

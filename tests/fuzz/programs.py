@@ -111,7 +111,8 @@ class Program:
         shape = tuple(self.random.choice((1, 2, 3, 3, 4)) for _ in range(self.random.choice((0, 1, 1, 2, 2, 3))))
         if kind in _FLOATS:
             return np.asarray(self.numbers.normal(size=shape)).astype(kind)
-        return np.asarray(self.numbers.integers(0 if kind[0] in "ub" else -3, 2 if kind == "bool" else 6, shape)).astype(kind)
+        low, high = 0 if kind[0] in "ub" else -3, 2 if kind == "bool" else 6
+        return np.asarray(self.numbers.integers(low, high, shape)).astype(kind)
 
     def steps(self, specs: Sequence[Any], count: int, depth: int) -> tuple[Callable[[Arrays], Arrays], Sequence[Any]]:
         """A block: values -> these and what its steps give; and the types of all."""
@@ -142,7 +143,8 @@ class Program:
     def step(self, known: Sequence[Any], depth: int) -> Step:
         dice = self.random
         if depth < 2 and dice.random() < 0.35:
-            return dice.choice((self.loop, self.scan, self.cond, self.switch, self.fori, self.vmap, self.grad))(known, depth)
+            kinds = (self.loop, self.scan, self.cond, self.switch, self.fori, self.vmap, self.grad)
+            return dice.choice(kinds)(known, depth)
         table = dice.choice((_UNARY, _BINARY))
         function = table[dice.choice(sorted(table))]
         picks = [dice.choice(range(max(0, len(known) - 6), len(known))) for _ in range(2)]
@@ -151,7 +153,9 @@ class Program:
     def carried(self, known: Sequence[Any]) -> list[int]:
         return [self.random.randrange(len(known)) for _ in range(self.random.randint(1, 2))]
 
-    def body(self, known: Sequence[Any], more: Sequence[Any], depth: int) -> tuple[Callable[[Arrays], Arrays], list[Any]]:
+    def body(
+        self, known: Sequence[Any], more: Sequence[Any], depth: int
+    ) -> tuple[Callable[[Arrays], Arrays], list[Any]]:
         block, types = self.steps([*known, *more], self.random.randint(1, 4), depth + 1)
         return block, list(types)
 

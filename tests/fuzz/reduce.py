@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-from backedge.convert.onnx.read import read_model
 from backedge.convert.files import to_hub
+from backedge.convert.onnx.read import read_model
 from backedge.runtime.executor import Executor, never_compile
 from onnx import helper
 
@@ -100,10 +100,13 @@ def clean(model: onnx.ModelProto) -> None:
     """Take out what nobody uses: nodes, inputs, initializers, functions."""
     _clean(model.graph)
     used = _used(model.graph)
-    for items in (model.graph.input, model.graph.initializer):
-        kept = [one for one in items if one.name in used or any(one.name == v.name for v in model.graph.output)]
-        del items[:]
-        items.extend(kept)
+    used |= {value.name for value in model.graph.output}
+    inputs = [one for one in model.graph.input if one.name in used]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    tensors = [one for one in model.graph.initializer if one.name in used]
+    del model.graph.initializer[:]
+    model.graph.initializer.extend(tensors)
     called = {node.op_type for node in _nodes(model.graph)} | {n.op_type for f in model.functions for n in f.node}
     functions = [one for one in model.functions if one.name in called]
     del model.functions[:]

@@ -73,7 +73,6 @@ def _type(tensor: onnx.TensorProto) -> str:
     return f"tensor({next(name for name, number in ELEMENTS.items() if number == tensor.data_type)})"
 
 
-
 def _like(m: Maker, s: Scope, value: Value, known: set[str]) -> Value:
     """A value of the same type, made in the region if there is one, mostly of the same shape."""
     same = [v for v in s.pool if v.type == value.type and v.name not in known]
@@ -197,7 +196,9 @@ def scan(m: Maker, s: Scope) -> None:
     graph = _graph(m, inner, [*inside, *parts], [*outputs, *scanned])
     attributes: dict[str, Any] = {"body": graph, "num_scan_inputs": len(sequences)}
     if any(axes) or m.chance(0.3):
-        negative = [axis - v.rank if m.chance(0.3) and m.opset >= 11 else axis for axis, v in zip(axes, sequences)]
+        negative = [
+            axis - v.rank if m.chance(0.3) and m.opset >= 11 else axis for axis, v in zip(axes, sequences, strict=True)
+        ]
         attributes["scan_input_axes"] = negative
     if m.chance(0.4):
         attributes["scan_input_directions"] = [m.random.randint(0, 1) for _ in sequences]
