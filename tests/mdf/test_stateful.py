@@ -217,7 +217,11 @@ def test_which_inputs_are_required_survives_the_way_to_a_file_and_back(tmp_path:
     """What the source has no value for must be given; what it has one for, MDF's own inputs among them, need not be."""
     text = """
     <ir_version: 10, opset_import: ["": 21]>
-    m (float[2] x, float[2] w, int64 n) => (float[2] y) <float[2] w = {3, 4}> { s = Mul(x, w) k = Cast<to = 1>(n) y = Add(s, k) }
+    m (float[2] x, float[2] w, int64 n) => (float[2] y) <float[2] w = {3, 4}> {
+        s = Mul(x, w)
+        k = Cast<to = 1>(n)
+        y = Add(s, k)
+    }
     """
     source, made, back = tmp_path / "m.onnx", tmp_path / "m.yaml", tmp_path / "back.onnx"
     onnx.save(onnx.parser.parse_model(text), source)
