@@ -164,11 +164,12 @@ def test_sample_from_openvino(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two loops, one without machine code, beside a file that isn't the cache's."""
+    """Two loops, what earlier versions left, and a file that isn't the cache's."""
     monkeypatch.setenv("BACKEDGE_CACHE", str(tmp_path))
     (tmp_path / "__pycache__").mkdir()
-    sizes = {"loop_a1.py": 10, "loop_a1.sha256": 64, "__pycache__/loop_a1.loop-5.py311.nbi": 20, "loop_b2.py": 7}
-    for name, size in {**sizes, "notes.py": 5}.items():
+    sizes = {f"loop_{'a1' * 16}.code": 10, f"loop_{'b2' * 16}.code": 7}
+    earlier = {f"loop_{'c3' * 16}.py": 64, f"__pycache__/loop_{'c3' * 16}.loop-5.py311.nbi": 20}
+    for name, size in {**sizes, **earlier, "notes.py": 5}.items():
         (tmp_path / name).write_bytes(b" " * size)
     assert run(capsys, "cache", "where") == (0, f"{tmp_path}\n", "")
     assert run(capsys, "cache", "size") == (0, f"{sum(sizes.values())}\n", "")

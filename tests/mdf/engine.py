@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
-from backedge.convert.mdf.raising.raise_model import DEFAULT, raise_model
+from backedge.convert.mdf.raising.raise_model import raise_model
 from backedge.convert.mdf.structure import model_from_tree
 from backedge.convert.onnx.lowering import lower_graph
 from backedge.convert.onnx.write import to_model
+from backedge.passes.defaults import default_of
 from backedge.passes.graph import Graph
 from backedge.passes.structure.canonical import canonicalize
 from backedge.passes.verify import verify
@@ -131,11 +132,12 @@ def raised(tree: Tree) -> Graph:
 
 
 def fed(graph: Graph, feeds: Mapping[str, Any] | None = None) -> Arrays:
-    """A graph's inputs, those that aren't given at their defaults."""
+    """A graph's inputs; those that aren't given are at their defaults, or 0 as the engine has them."""
     found: Arrays = {}
     for value in graph.inputs:
-        assert value.tensor.dtype is not None and value.meta is not None
-        default = value.meta[DEFAULT].numpy()
+        assert value.tensor.dtype is not None and value.tensor.static_shape is not None
+        data = default_of(value)
+        default = np.zeros(value.tensor.static_shape) if data is None else data.numpy()
         found[value.name] = np.asarray((feeds or {}).get(value.name, default), value.tensor.dtype.numpy)
     return found
 

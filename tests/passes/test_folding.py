@@ -12,13 +12,13 @@ from backedge.convert.onnx.read import read_model
 from backedge.passes.graph import Node
 from onnx import parser
 
-SIZES = "int64[2] s = {16384, 16384}"
+SIZES = "int64[2] s = {8192, 16384}"
 GROWING = {
     "ConstantOfShape": ("y = ConstantOfShape (s)", SIZES),
     "Expand": ("y = Expand (a, s)", f"float a = {{1}}, {SIZES}"),
     "Tile": ("y = Tile (a, s)", f"float[1, 1] a = {{1}}, {SIZES}"),
-    "Pad": ("y = Pad (a, p)", "float[1] a = {1}, int64[2] p = {0, 268435456}"),
-    "Range": ("y = Range (a, b, c)", "int64 a = {0}, int64 b = {268435456}, int64 c = {1}"),
+    "Pad": ("y = Pad (a, p)", "float[1] a = {1}, int64[2] p = {0, 67108864}"),
+    "Range": ("y = Range (a, b, c)", "int64 a = {0}, int64 b = {67108864}, int64 c = {1}"),
 }
 
 
