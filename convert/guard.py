@@ -32,10 +32,13 @@ _EACH = 0.05
 """Seconds between looks."""
 
 _PATIENCE = 3.0
-"""Seconds that the main thread may take to come to an end, once it knows, and that cleaning up may take."""
+"""Seconds of processor time that the main thread may take to come to an end, once it knows; seconds for cleaning up."""
 
-_ANSWER = 1.0
-"""Seconds that it may take to take notice of a signal."""
+_ANSWER = 0.7
+"""Seconds of processor time that it may take to take notice of a signal."""
+
+_LONGEST = 6.0
+"""Seconds by the clock that it may take for either."""
 
 SECONDS_PER_MEGABYTE = 20.0
 """What a stage may take more for a model's files."""
@@ -94,7 +97,7 @@ class _Guard:
         self._least = _private_memory()
         self._reason = ""
         self._noticed = threading.Event()
-        self._over = False
+        self._over = threading.Event()
         self._reading, self._writing = os.pipe()
         for end in (self._reading, self._writing):
             os.set_blocking(end, False)
@@ -106,7 +109,7 @@ class _Guard:
         self._thread.start()
 
     def __exit__(self, *_: object) -> None:
-        self._over = True
+        self._over.set()
         self._thread.join()  # before the handler goes, without which its signal would end the process
         signal.set_wakeup_fd(self._wakeup)
         signal.signal(signal.SIGXCPU, self._handler)
@@ -116,13 +119,13 @@ class _Guard:
     def _notice(self, number: int, frame: FrameType | None) -> None:
         """In the main thread, between two instructions."""
         self._noticed.set()
-        if self._reason and not self._over:
+        if self._reason and not self._over.is_set():
             reason, self._reason = self._reason, ""
             sys.unraisablehook = _be_silent
             raise OverLimit(reason)
 
     def _watch(self) -> None:
-        while not self._over:
+        while not self._over.is_set():
             for number in self._signals():
                 if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) and not self._is_noticed():
                     self._end(ending(KeyboardInterrupt()) if number == signal.SIGINT else _ended_by(number))
@@ -132,7 +135,7 @@ class _Guard:
                 if not self._is_noticed() or not self._comes_to_an_end():
                     self._end(ending(OverLimit(reason)))
                 return
-            time.sleep(_EACH)
+            self._over.wait(_EACH)
 
     def _signals(self) -> bytes:
         """The numbers of the signals that came since the last look."""
@@ -144,17 +147,19 @@ class _Guard:
         """Whether the main thread's handlers run, and so have run for every signal before."""
         self._noticed.clear()
         signal.pthread_kill(self._main, signal.SIGXCPU)
-        until = time.monotonic() + _ANSWER
-        while time.monotonic() < until and not self._over:
-            if self._noticed.wait(_EACH):
-                return True
-        return self._over
+        return any(self._noticed.wait(_EACH) for _ in self._while_it_works(_ANSWER)) or self._over.is_set()
 
     def _comes_to_an_end(self) -> bool:
-        until = time.monotonic() + _PATIENCE
-        while time.monotonic() < until and not self._over:
-            time.sleep(_EACH)
-        return self._over
+        return any(self._over.wait(_EACH) for _ in self._while_it_works(_PATIENCE)) or self._over.is_set()
+
+    def _while_it_works(self, seconds: float) -> Iterator[None]:
+        """Until the main thread has worked for so long, which takes by the clock what a busy machine makes of it, or
+        has waited."""
+        begun, until = time.clock_gettime(self._clock), time.monotonic() + _LONGEST
+        while time.clock_gettime(self._clock) - begun < seconds and time.monotonic() < until:
+            if self._over.is_set():
+                return
+            yield
 
     def _excess(self) -> str:
         """What is over its limit; "" where nothing is."""

@@ -11,6 +11,7 @@ left. Unlike process ids, locks mean the same in all containers that share a fil
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
@@ -96,6 +97,7 @@ class Scratch:
             remove(self.path, None)  # another process took it for a leftover in the moment before
         self.path.mkdir(mode=0o700, exist_ok=True)
         self.files.mkdir()
+        atexit.register(self._at_exit, os.getpid())
 
     @property
     def files(self) -> Path:
@@ -105,12 +107,20 @@ class Scratch:
     def close(self) -> None:
         """Remove it."""
         with uninterrupted():
+            atexit.unregister(self._at_exit)
             remove(self.path, self._lock)
 
     def leave(self) -> None:
         """Keep it, for the next process to do with as with one that was left."""
+        atexit.unregister(self._at_exit)
         if self._lock is not None:
             os.close(self._lock)
+
+    def _at_exit(self, owner: int) -> None:
+        """Remove it when its process ends without coming back to whoever works in it; a process forked from its owner
+        doesn't, and what is being moved stays for the next process."""
+        if os.getpid() == owner and not self.path.name.endswith(JOURNAL):
+            remove(self.path, self._lock)
 
 
 @contextlib.contextmanager

@@ -337,3 +337,20 @@ def test_state_is_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     state = json.loads((journal / "state").read_text())
     assert list(state) == ["m.bin", "m.xml"]
     assert [[old[0], new[0]] for old, new in state.values()] == [[7, 6], [3, 3]]
+
+
+def test_a_process_that_ends_amid_its_work_leaves_nothing_and_takes_nothing_from_its_parent(tmp_path: Path) -> None:
+    script = """
+import os, sys
+from pathlib import Path
+from backedge.passes.scratch import Scratch
+made = Scratch(Path(sys.argv[1]))
+if not os.fork():
+    sys.exit()
+os.wait()
+print(made.files.is_dir())
+sys.exit()
+"""
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+    assert list(tmp_path.iterdir()) == []
