@@ -7,7 +7,7 @@ import math
 from .errors import Endless, NeverRuns, TooLarge
 from .graph import Graph, Node, Value
 from .infer import constant_array, static_trips
-from .limits import PASSES_A_SECOND, memory, told
+from .limits import PASSES_A_SECOND, room, told
 from .loop import Loop, is_loop, trip_count
 from .types import DType
 
@@ -18,12 +18,12 @@ _SIZES = {("", "ConstantOfShape"): 0, ("", "Tile"): 1}
 def check_sizes(graph: Graph) -> None:
     """
     Raises:
-        TooLarge: the type of an input or a computed value says that it takes more than `limits.memory`.
+        TooLarge: the type of an input or a computed value says that it takes more than `limits.room`.
         NeverRuns: a constant says that a size is negative.
         Endless: a loop of the graph itself, which runs whatever the inputs are, has no trip count, and its condition
             stays true.
     """
-    most = memory()
+    most = room()
     for value in graph.inputs:
         if value.data is None:
             _check(value, f"input {value.name!r}", most)

@@ -163,4 +163,4 @@ def check_functions(graph: Graph) -> None:
     count = size(graph)
     if graph.functions and count > min(MOST_NODES, max(written * MOST_COPIES, FEW_NODES)):
         told = f"over {MOST_NODES}" if count > MOST_NODES else str(count)
-        raise TooLarge(f"its functions written out where they are called, the model has {told} nodes for {written}")
+        raise TooLarge(f"with functions in the place of their calls, {written} nodes become {told}, which is too many")
