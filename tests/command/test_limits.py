@@ -127,8 +127,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], type[Exception], str]] = {
     "negative": (lambda: filled("ConstantOfShape", "s", s=sizes(-1)), NeverRuns, "negative"),
     "stacks": (lambda: loop(trip=10**12, ends=False, stacks=1000), TooLarge, "4 PB"),
     "no end": (lambda: loop(trip=None, ends=False), Endless, "nothing ends this loop"),
-    "functions that double": (lambda: doubling(30), TooLarge, "over 2000000 nodes"),
-    "functions that double a little": (lambda: doubling(16), TooLarge, "32768 nodes for 32"),
+    "functions that double": (lambda: doubling(30), TooLarge, "60 nodes become over 2000000"),
+    "functions that double a little": (lambda: doubling(16), TooLarge, "32 nodes become 32768"),
     "a function that calls itself": (endless_function, Endless, "own.F calls itself"),
 }
 
