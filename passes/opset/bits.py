@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,15 +168,21 @@ def _shift(op: StepBuilder, node: Node) -> Value:
 # logic -------------------------------------------------------------------------------------------
 
 
+_EXACT = 52
+"""Bits of a sum that ONNX Runtime gets right: it adds int64 as float64."""
+
+
 def _both(a: Expr, b: Expr, bits: int) -> Expr:
     """a & b of int64, its lowest `bits`: one axis more has the digits. The sign bit of 64 is taken off before."""
-    powers = np.int64(1) << np.arange(min(bits, 63), dtype=np.int64)
-    negatives, digits = [], []
-    for value in (a, b):
-        negatives.append(value < 0)
-        rest = where(negatives[-1], value - INT64_MIN, value)
-        digits.append(remainder(rest.unsqueeze(-1) // powers, 2))
-    made = (digits[0] * digits[1] * powers).sum(-1)
+    negatives = [value < 0 for value in (a, b)]
+    rests = [where(negative, value - INT64_MIN, value) for negative, value in zip(negatives, (a, b), strict=True)]
+    parts: list[Expr] = []
+    for first in range(0, min(bits, 63), _EXACT):
+        weights = np.int64(1) << np.arange(min(bits, 63, first + _EXACT) - first, dtype=np.int64)
+        one, other = (remainder(rest.unsqueeze(-1) // (weights << first), 2) for rest in rests)
+        part = (one * other * weights).sum(-1)
+        parts.append(part * (1 << first) if first else part)
+    made = functools.reduce(operator.add, parts)
     return made + where(negatives[0] & negatives[1], INT64_MIN, made.like(0)) if bits == 64 else made
 
 

@@ -27,7 +27,7 @@ from mdf.engine import Endless, Tree, engine, same
 from mdf.random_models import feeds, model
 from trust.judge import in_child
 
-from .paths import Event, _Ours, _told, run_file, run_in
+from .paths import Event, Ours, _told, run_file, run_in
 
 TARGETS: dict[str, dict[str, Any]] = {
     "onnx": {"to": "made.onnx"},
@@ -86,7 +86,7 @@ def _path(
         names = {value.name for value in hub.inputs}
         feed = {name: np.asarray(value) for name, value in fed.items() if name in names}
         runtime = RUNTIMES.get(target if to is made else "onnx", "")
-        runs = {"executor": run_in(_Ours(hub), [feed])}
+        runs = {"executor": run_in(Ours(hub), [feed])}
         if runtime:
             runs[runtime] = run_file(runtime, to, [feed], [value.name for value in hub.outputs])
         for who, run in runs.items():

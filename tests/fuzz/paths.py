@@ -133,7 +133,7 @@ def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = No
     return found
 
 
-class _Ours:
+class Ours:
     """Our executor as a session."""
 
     def __init__(self, graph: Graph) -> None:
@@ -152,7 +152,7 @@ def run_file(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[str
     return run_in(session, feeds, names)
 
 
-def _onnx(path: Path, feeds: Sequence[Feed], names: Sequence[str]) -> Run:
+def run_onnx(path: Path, feeds: Sequence[Feed], names: Sequence[str]) -> Run:
     """An ONNX file in ONNX Runtime, or in onnx's reference where that has no kernel for it."""
     run = run_file("onnxruntime", path, feeds, names)
     if "NOT_IMPLEMENTED" not in run.refused:
@@ -231,7 +231,7 @@ class Truth:
     """What ONNX Runtime gives, which then is right for ONNX files, too."""
 
 
-def _truth(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: list[str]) -> tuple[Truth, list[Event]]:
+def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: list[str]) -> tuple[Truth, list[Event]]:
     """What two of ONNX Runtime, onnx's reference and our executor agree on."""
     events: list[Event] = []
     values: list[Outputs | None] = []
@@ -306,8 +306,8 @@ def examine(job: Job) -> Iterator[Event]:
         except Exception as error:
             yield Event("source", UNREAD if isinstance(error, BackedgeError) else CRASHED, _told(error))
             return
-        runs["executor"] = run_in(_Ours(hub), job.feeds)
-        truth, events = _truth(runs, source, job.feeds, names)
+        runs["executor"] = run_in(Ours(hub), job.feeds)
+        truth, events = truth_of(runs, source, job.feeds, names)
         yield from events
         if all(one is None for one in truth.values):
             told = {who: run.refused or next(filter(None, run.errors), "other values") for who, run in runs.items()}
@@ -369,16 +369,16 @@ def _path(
     if path != "mdf":
         yield Event(path, "")
         onnx_file = entry.runtime == "onnxruntime"
-        run = _onnx(made, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
-        for event in _judged(path, run, feeds, wanted, limits, known, others=theirs if onnx_file else ()):
+        run = run_onnx(made, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
+        for event in judged(path, run, feeds, wanted, limits, known, others=theirs if onnx_file else ()):
             bad = event.kind
             yield event
     try:
-        ours = run_in(_Ours(to_hub(load(made))), feeds)
+        ours = run_in(Ours(to_hub(load(made))), feeds)
     except Exception as error:
         yield Event(path, _kind(error, UNLOADED if path != "stateful" else REFUSED), f"our own reader: {_told(error)}")
         return
-    for event in _judged(path, ours, feeds, wanted, limits, known, "executor on the file: "):
+    for event in judged(path, ours, feeds, wanted, limits, known, "executor on the file: "):
         bad = bad or event.kind
         yield Event(path, EXECUTOR if event.kind != WRONG else event.kind, event.text, event.feed)
     if asked or bad == WRONG:
@@ -389,7 +389,7 @@ def _path(
         yield Event(path, FINE)
 
 
-def _judged(
+def judged(
     path: str,
     run: Run,
     feeds: Sequence[Feed],
@@ -465,8 +465,8 @@ def _back(
     except Exception as error:
         yield Event(where, _kind(error), _told(error))
         return
-    run = _onnx(back, feeds, names)
-    yield from _judged(where, run, feeds, wanted, limits, known, others=theirs)
+    run = run_onnx(back, feeds, names)
+    yield from judged(where, run, feeds, wanted, limits, known, others=theirs)
 
 
 __all__ = ["FINDINGS", "TARGETS", "Event", "InvalidModel", "Job", "Unsupported", "examine", "prepare"]

@@ -294,7 +294,7 @@ def examine(seed: int, targets: Sequence[str]) -> Iterator[Event]:
 def _run(target: str, way: str, made: Path, inputs: Arrays, wanted: Arrays, limit: float) -> Iterator[Event]:
     from backedge.convert.files import load, to_hub
 
-    from .paths import _Ours, run_in
+    from .paths import Ours, run_in
 
     hub = to_hub(load(made))
     feed = dict(zip([value.name for value in hub.inputs], inputs, strict=False))
@@ -302,7 +302,7 @@ def _run(target: str, way: str, made: Path, inputs: Arrays, wanted: Arrays, limi
         yield Event(target, "inputs", f"{len(hub.inputs)} of {len(inputs)}")
         return
     names = [value.name for value in hub.outputs]
-    run = run_in(_Ours(hub), [feed]) if way == "executor" else run_file(way, made, [feed], names)
+    run = run_in(Ours(hub), [feed]) if way == "executor" else run_file(way, made, [feed], names)
     if run.refused or run.outputs[0] is None:
         told = run.refused or run.errors[0]
         yield Event(target, "fault" if told.startswith("fault") else "not run", f"{way}: {told}")

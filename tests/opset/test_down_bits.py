@@ -7,12 +7,13 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.passes.errors import Unsupported
 from backedge.passes.protos import ENUMS
 from backedge.passes.types import DType
 
-from .harness import converted, down, parse
+from .harness import checked, converted, down, parse
 from .test_down_arithmetic import WHOLE, assert_same, binary, integers, unary
 
 Array = np.ndarray[Any, Any]
@@ -27,6 +28,20 @@ def test_logic(kind: str, target: int, name: str, expected: Callable[[Array, Arr
     a = integers(kind)
     b = np.random.default_rng(1).permutation(a)
     assert_same(binary(kind, f"Bitwise{name} (a, b)", 18, target, a, b), expected(a, b))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("And", np.bitwise_and), ("Or", np.bitwise_or), ("Xor", np.bitwise_xor)]
+)
+def test_logic_in_onnx_runtime(name: str, expected: Callable[[Array, Array], Array]) -> None:
+    """It adds int64 as float64, which doesn't hold 64 bits."""
+    a = np.array([-2, -2, 2**62 + 1, 2**53 + 1, -(2**63), -1, 0x5555555555555555])
+    b = np.array([-2, 3, 2**62 + 3, -1, -(2**63) + 1, 2**63 - 1, -0x5555555555555555])
+    text = f"(int64[7] a, int64[7] b) => (int64[7] y) {{ y = Bitwise{name} (a, b) }}"
+    model = checked(converted(parse(text, 18), 17))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (y,) = session.run(None, {"a": a, "b": b})
+    np.testing.assert_array_equal(y, expected(a, b), strict=True)
 
 
 def test_logic_of_other_shapes() -> None:
