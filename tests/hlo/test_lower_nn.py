@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import product
 from typing import Any
 
@@ -10,10 +11,13 @@ import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
+from backedge.convert import to_hub
 from backedge.convert.hlo.lowering import lower_graph
+from backedge.convert.onnx.read import read_model
+from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.protos import enum_of
 from backedge.passes.types import DType
-from onnx import helper
+from onnx import helper, parser
 
 from .lowered import Xla
 from .test_lower_operators import built, f32, i64
@@ -220,3 +224,15 @@ def test_linear_resizing(xla: Xla) -> None:
     assert half.tolist() == [0, 3, 9, 12]
     np.testing.assert_allclose(corners, [0, 4, 8, 12], 1e-6)
     assert asymmetric.tolist() == [0, 6, 12, 12]
+
+
+@pytest.mark.parametrize(
+    ("channels", "of_kernel", "error"),
+    [("2", "3", InvalidModel), ("2", "k", Unsupported), ("c", "k", Unsupported), ("c", "c", None), ("2", "2", None)],
+)
+def test_channels_of_open_sizes(channels: str, of_kernel: str, error: type[Exception] | None) -> None:
+    """Sizes that differ where both are known contradict each other; others may turn out to be the same."""
+    text = f"g (float[1, {channels}, 5] x, float[4, {of_kernel}, 3] w) => (float[1, 4, 3] y) {{ y = Conv (x, w) }}"
+    graph = read_model(parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}'))
+    with nullcontext() if error is None else pytest.raises(error, match="Conv"):
+        lower_graph(to_hub(graph), open_sizes=True)

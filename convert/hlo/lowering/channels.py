@@ -96,8 +96,12 @@ def forwards(op: Builder, node: Node, x: Value, w: Value, dtype: DType) -> Value
     """A convolution by a node's attributes, its kernel [O, I / groups, ...]."""
     have, weights = sizes_of(node, x), sizes_of(node, w)
     groups = node.attributes.get("group", 1)
-    if len(have) != len(weights) or have[1] != weights[1] * groups:
-        raise InvalidModel(f"{node!r}: {list(have)} by a kernel {list(weights)} in {groups} groups")
+    told = f"{list(have)} by a kernel {list(weights)} in {groups} groups"
+    taken = weights[1] * groups
+    if len(have) != len(weights) or (isinstance(have[1], int) and isinstance(taken, int) and have[1] != taken):
+        raise InvalidModel(f"{node!r}: {told}")
+    if have[1] != taken:
+        raise Unsupported(node, f"whether its channels fit is known only when the model runs, {told}")
     view = windows_of(node, have[2:], list(node.attributes.get("kernel_shape") or weights[2:]))
     return convolution(op, node, x, w, window_dims(view), groups, dtype)
 
