@@ -173,6 +173,8 @@ def forked(work: Callable[[], None], place: Place, call: int = 0, number: int = 
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
+    except KeyboardInterrupt:  # before the command has begun, or after it
+        status = 130
     finally:
         os._exit(status)
 
