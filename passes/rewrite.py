@@ -440,6 +440,8 @@ class Builder:
         if regions is None:
             regions = {name: self.rewritten(region) for name, region in node.regions.items()}
         twin.regions = dict(regions)
+        for region in twin.regions.values() if node.domain == "" and node.captured else ():
+            self._return_own(region, node.captured)
         for index, old in enumerate(node.outputs):
             value = Value(self.claim(old.name) if old.name else "", old.type, twin, index)
             value.meta = old.meta
@@ -447,6 +449,16 @@ class Builder:
         self.rewriter.claimed.update(twin.outputs)
         self.graph.add_nodes([twin])
         return twin.outputs
+
+    def _return_own(self, region: Graph, captured: int) -> None:
+        """A region of ONNX's whose last node became one of its operands may give a value from outside as it is, which
+        ONNX Runtime doesn't load."""
+        outside = set(region.inputs[len(region.inputs) - captured :])
+        if not outside.isdisjoint(region.outputs):
+            inner = type(self)(self.rewriter, region)
+            region.outputs = [
+                inner.Identity(value, _types=[value.type]) if value in outside else value for value in region.outputs
+            ]
 
     def rewritten(self, region: Graph, types: Iterable[Type | None] = (), around: Iterable[Value | None] = ()) -> Graph:
         """A region rewritten with its inputs and outputs as they are.

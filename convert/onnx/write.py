@@ -65,7 +65,9 @@ def write(graph: Graph, path: Path) -> None:
     with writing(path), contextlib.ExitStack() as stack:
         writer = None
         if outside:
-            writer = ExternalWriter(stack.enter_context((path.parent / location).open("wb")), location)
+            beside = path.parent / location
+            beside.unlink(missing_ok=True)  # data of the graph may still lie in an old one
+            writer = ExternalWriter(stack.enter_context(beside.open("xb")), location)
         model = to_model(graph, writer, outside)
         path.write_bytes(_serialized(model, path))
 

@@ -38,7 +38,10 @@ def write(graph: Graph, path: Path) -> None:
     beside = path.with_suffix(".bin")
     if beside == path:
         raise InvalidModel(f"{path}: can't be written: the .bin next to it would have the same name")
-    with writing(path), beside.open("wb") as weights, path.open("wb") as xml:
+    with writing(path):
+        for old in (path, beside):  # constants of the graph may still lie in it: it lives on until they are gone
+            old.unlink(missing_ok=True)
+    with writing(path), beside.open("xb") as weights, path.open("xb") as xml:
         _Writer(WeightsWriter(weights), xml).net(graph)
 
 
