@@ -69,6 +69,16 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         (i32(7, -7, 7, -7), i32(2, 2, -2, -2)),
         i32(3, -3, -3, 3),
     ),
+    "sizes and signs of unsigned integers": (
+        lambda op, a, b: (op.Abs(a), op.Sign(a), op.Abs(b), op.Sign(b)),
+        (np.array([0, 1, 200], np.uint8), np.array([0, 2**63, 2**64 - 1], np.uint64)),
+        [
+            np.array([0, 1, 200], np.uint8),
+            np.array([0, 1, 1], np.uint8),
+            np.array([0, 2**63, 2**64 - 1], np.uint64),
+            np.array([0, 1, 1], np.uint64),
+        ],
+    ),
     "the remainder has the divisor's sign": (
         lambda op, a, b: op.Mod(a, b),
         (i32(7, -7, 7, -7, 6), i32(3, 3, -3, -3, 3)),

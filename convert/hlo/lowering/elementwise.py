@@ -20,6 +20,16 @@ _UNARY = {name: opcode for name, opcode in UNARY.items() if name != "Round"}
 _VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
+@rule("", "Abs", "Sign")
+def of_unsigned(op: Builder, node: Node) -> Value | None:
+    """HLO's abs and sign take no unsigned integers: XLA's translation to StableHLO refuses the whole module."""
+    x = required(node, 0)
+    dtype = dtype_of(node, x)
+    if not dtype.is_integer or dtype.is_signed:
+        return None
+    return x if node.op_type == "Abs" else op.minimum(x, like(op, node, 1, x))
+
+
 @rule("", *_UNARY)
 def unary(op: Builder, node: Node) -> Value:
     return op.call(_UNARY[node.op_type], required(node, 0))

@@ -15,7 +15,10 @@ LOOP = """(int64 n, bool c, float x) => (float z) {
 }"""
 IF = """(int64 n, bool c, float x) => (float z) {
     w = Exp (x)
-    z = If (c) <then_branch = t () => (float o) { o = CastLike (w, x) }, else_branch = f () => (float p) { p = Neg (w) }>
+    z = If (c) <
+        then_branch = t () => (float o) { o = CastLike (w, x) },
+        else_branch = f () => (float p) { p = Neg (w) }
+    >
 }"""
 
 
