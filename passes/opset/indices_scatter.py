@@ -180,10 +180,11 @@ ROWS = {
     ("Scatter", 11): Step(_to_scatter_elements, "there is no Scatter-11"),
     ("Scatter", 9): Step("Scatter came with version 9", _by_choice),
     ("ScatterElements", 11): Step("ScatterElements came with version 11", _to_scatter),
-    ("ScatterElements", 16): Step(same, _reducing("add", "mul")),
+    # max and min are of version 18; ONNX Runtime also takes them at 16
+    ("ScatterElements", 16): Step(same, _reducing("add", "mul", "max", "min")),
     ("ScatterElements", 18): Step(same, _reducing("max", "min")),
     ("ScatterND", 11): Step("ScatterND came with version 11", _rows),
-    ("ScatterND", 16): Step(same, _rows_reducing("add", "mul")),
+    ("ScatterND", 16): Step(same, _rows_reducing("add", "mul", "max", "min")),
     ("ScatterND", 18): Step(same, _rows_reducing("max", "min")),
     ("TensorScatter", 24): Step("TensorScatter came with version 24", _cache),
 }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from backedge.passes.errors import Unsupported
 
-from .harness import converted, f32, i64, operators, parse
+from .harness import converted, down, f32, i64, operators, parse
 from .lowered import lowered
 
 Array = np.ndarray[Any, Any]
@@ -166,3 +166,19 @@ def test_cache_written_from_the_front() -> None:
     text = "(int8[1, 3, 1] x, int8[1, 2, 1] u) => (int8[1, 3, 1] y) { y = TensorScatter (x, u) }"
     made = lowered(text, 24, 13, np.zeros((1, 3, 1), np.int8), np.ones((1, 2, 1), np.int8))[0]
     assert made.reshape(-1).tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("op_type", ["ScatterND", "ScatterElements"])
+@pytest.mark.parametrize(("reduction", "expected"), [("min", [1.0, 2.0, -4.0]), ("max", [5.0, 2.0, 3.0])])
+def test_reductions_that_onnx_runtime_takes_before_their_version(
+    op_type: str, reduction: str, expected: list[float]
+) -> None:
+    """ONNX names max and min at version 18; at 16 ONNX Runtime computes them, too."""
+    shape = "[2, 1]" if op_type == "ScatterND" else "[2]"
+    text = f"""(float[3] x, int64{shape} i, float[2] u) => (float[3] y) {{
+        y = {op_type} <reduction = "{reduction}"> (x, i, u)
+    }}"""
+    x, u = np.array([1, 2, 3], np.float32), np.array([5, -4], np.float32)
+    indices = np.array([0, 2]).reshape((2, 1) if op_type == "ScatterND" else 2)
+    (found,) = down(text, 16, 9, x, indices, u)
+    assert found.tolist() == expected
