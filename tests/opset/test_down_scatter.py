@@ -180,5 +180,5 @@ def test_reductions_that_onnx_runtime_takes_before_their_version(
     }}"""
     x, u = np.array([1, 2, 3], np.float32), np.array([5, -4], np.float32)
     indices = np.array([0, 2]).reshape((2, 1) if op_type == "ScatterND" else 2)
-    (found,) = down(text, 16, 9, x, indices, u)
+    (found,) = down(text, 16, 11, x, indices, u)
     assert found.tolist() == expected
