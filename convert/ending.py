@@ -26,22 +26,12 @@ from ..passes.exit_codes import ExitCode
 from .stopping import Stopped
 
 _NO_ROOM = "failed to map segment"  # for a library, says the system's loader
-_OF_THE_SYSTEM = frozenset(  # EAGAIN: no further process
+_OF_THE_SYSTEM = frozenset(
     getattr(errno, name)
-    for name in [
-        "ENOSPC",
-        "EDQUOT",
-        "EFBIG",
-        "EROFS",
-        "EIO",
-        "ENOMEM",
-        "EMFILE",
-        "ENFILE",
-        "EAGAIN",
-    ]  # the last: no further process
+    for name in "EAGAIN EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ENOSPC EROFS".split()  # noqa: SIM905
     if hasattr(errno, name)
 )
-"""What the system can refuse to whoever does all right."""
+"""What the system can refuse to whoever does all right; EAGAIN: no further process."""
 
 
 @dataclass(frozen=True, slots=True)

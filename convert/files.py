@@ -13,7 +13,7 @@ from ..passes.errors import BackedgeError, InvalidModel, TooLarge
 from ..passes.garbage import bulk
 from ..passes.graph import RAISER, Graph, Value
 from ..passes.infer import infer
-from ..passes.limits import note_stored, size_on_disk
+from ..passes.limits import note_stored
 from ..passes.outputs import drafted
 from ..passes.pipeline import Pipeline
 from ..passes.progress import stage
@@ -50,18 +50,43 @@ def _read(path: Path, format: str | None) -> Graph:
     stage(f"reading {path.name}")
     if not path.is_file():
         raise InvalidModel(f"{path}: {'it is no regular file' if path.exists() else 'no such file'}")
-    note_stored(size_on_disk(path))
+    before = path.stat()
+    note_stored(before.st_size)
     try:
-        before = path.stat()
-        graph = found.read(path)
-        if not (path.exists() and os.path.samestat(before, path.stat())):  # what stands beside it may be of the other
-            raise InvalidModel(f"{path}: it was replaced while it was read")
+        with _unchanged(path, before):
+            graph = found.read(path)
         graph.meta[RAISER] = to_hub  # so that `runtime.run`, which knows no format, can run it
         return graph
     except RecursionError:
         raise TooLarge(f"{path}: nested too deeply") from None
     except MemoryError:
         raise TooLarge(f"{path}: larger than the memory") from None
+
+
+@contextlib.contextmanager
+def _unchanged(path: Path, before: os.stat_result) -> Iterator[None]:
+    """While a file is read, whose state was this before.
+
+    Raises:
+        InvalidModel: it was written to or replaced. What was read, or failed to be, may be of both, and what stands
+            beside it of the other.
+    """
+    failed: Exception | None = None
+    try:
+        yield
+    except Exception as error:
+        failed = error
+    try:
+        now = path.stat()
+        is_same = os.path.samestat(before, now)
+        is_same_content = (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    except FileNotFoundError:
+        is_same = is_same_content = False
+    if not is_same or not is_same_content:
+        change = "changed" if is_same else "replaced"
+        raise InvalidModel(f"{path}: it was {change} while it was read") from failed
+    if failed is not None:
+        raise failed
 
 
 @contextlib.contextmanager

@@ -27,6 +27,7 @@ from typing import Any
 from ..passes import limits, progress
 from ..passes.errors import OverLimit
 from .ending import Ending, ending
+from .stopping import Stopped
 
 _EACH = 0.05
 """Seconds between looks."""
@@ -128,7 +129,7 @@ class _Guard:
         while not self._over.is_set():
             for number in self._signals():
                 if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) and not self._is_noticed():
-                    self._end(ending(KeyboardInterrupt()) if number == signal.SIGINT else _ended_by(number))
+                    self._end(ending(KeyboardInterrupt() if number == signal.SIGINT else Stopped(number)))
             reason = self._excess()
             if reason:
                 self._reason = reason
@@ -200,10 +201,6 @@ def _clean() -> None:
     """What is done when a process ends: runtimes are ended, temporary folders removed."""
     with contextlib.suppress(Exception):
         atexit._run_exitfuncs()  # type: ignore[attr-defined]
-
-
-def _ended_by(number: int) -> Ending:
-    return Ending(128 + number, "interrupted", "interrupted")
 
 
 def _private_memory() -> int:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import platform
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..passes.errors import InvalidModel
 from ..passes.outputs import writing
-from ..passes.scratch import Scratch, scratch, uninterrupted
+from ..passes.scratch import scratch
 from ..runtime.compare.record import Report
 from ..runtime.compare.tolerance import Difference, measure_values
 from ..runtime.locate.telling import lines
@@ -155,22 +155,10 @@ def _readme(
     )
 
 
-@contextlib.contextmanager
-def staging(folder: Path | None) -> Iterator[Path]:
+def staging(folder: Path | None) -> contextlib.AbstractContextManager[Path]:
     """A folder for what is written before it is complete, beside the one that it is to become.
 
     Raises:
         InvalidModel: none can be made there.
     """
-    if folder is None:
-        with scratch() as staged:
-            yield staged
-        return
-    made: Scratch | None = None
-    try:
-        with writing(folder), uninterrupted():
-            made = Scratch(folder.resolve().parent)
-        yield made.files
-    finally:
-        if made is not None:
-            made.close()
+    return scratch() if folder is None else scratch(folder.resolve().parent, folder)

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .errors import InvalidModel
-from .scratch import FILES, JOURNAL, Scratch, in_folder, is_ours, lock, remove, uninterrupted
+from .scratch import FILES, JOURNAL, Scratch, in_folder, is_ours, lock, opened, remove, uninterrupted
 
 _OLD, _STATE = "old", "state"
 _PATIENCE = 10.0  # seconds for another process to move its files
@@ -148,24 +148,15 @@ def drafted(target: Path, lasting: bool = True) -> Iterator[Draft]:
     """
     place = place_of(target)
     settle_all(place.parent)
-    made: Scratch | None = None
-    try:
-        with writing(target), uninterrupted():
-            made = Scratch(place.parent)
-        yield Draft(target, place, made, lasting)
-    except InvalidModel as error:  # it names the draft
-        files = "" if made is None else f"{made.files}{os.sep}"
-        text = str(error).replace(f"{files}{place.name}", str(target)).replace(files, "") if files else str(error)
-        if text == str(error):
-            raise
-        raise type(error)(text) from error.__cause__
-    finally:
-        if made is None:
-            pass
-        elif (made.path / _STATE).exists():
-            made.leave()
-        else:
-            made.close()
+    with opened(place.parent, target, lambda made: (made.path / _STATE).exists()) as made:
+        try:
+            yield Draft(target, place, made, lasting)
+        except InvalidModel as error:  # it names the draft
+            files = f"{made.files}{os.sep}"
+            text = str(error).replace(f"{files}{place.name}", str(target)).replace(files, "")
+            if text == str(error):
+                raise
+            raise type(error)(text) from error.__cause__
 
 
 class Draft:

@@ -20,7 +20,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .errors import InvalidModel
@@ -38,6 +38,7 @@ _LOCK = "lock"
 _PREFIX = "backedge-"
 _NAME = re.compile(rf"\.?{_PREFIX}[0-9a-f]{{16}}({re.escape(JOURNAL)})?")
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_OF_SYSTEM = "no folder for temporary files can be made"
 _ATTEMPTS = 3  # where no folder can be locked, on file systems without locks, one serves that isn't
 
 _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -124,8 +125,15 @@ class Scratch:
 
 
 @contextlib.contextmanager
-def scratch() -> Iterator[Path]:
-    """A folder for temporary files.
+def opened(
+    place: Path | None = None, told: object = _OF_SYSTEM, is_unfinished: Callable[[Scratch], bool] = lambda made: False
+) -> Iterator[Scratch]:
+    """A folder to work in, removed afterwards.
+
+    Args:
+        place: as `Scratch`.
+        told: what a message names where none can be made.
+        is_unfinished: whether it is left for the next process instead.
 
     Raises:
         InvalidModel: the system doesn't let us make one.
@@ -134,13 +142,24 @@ def scratch() -> Iterator[Path]:
     try:
         try:
             with uninterrupted():
-                made = Scratch()
+                made = Scratch(place)
         except OSError as error:
-            raise InvalidModel(f"no folder for temporary files can be made: {error.strerror or error}") from None
-        yield made.files
+            raise InvalidModel(f"{told}: {error.strerror or error}") from None
+        yield made
     finally:
-        if made is not None:
+        if made is None:
+            pass
+        elif is_unfinished(made):
+            made.leave()
+        else:
             made.close()
+
+
+@contextlib.contextmanager
+def scratch(place: Path | None = None, told: object = _OF_SYSTEM) -> Iterator[Path]:
+    """A folder for temporary files; arguments and errors are those of `opened`."""
+    with opened(place, told) as made:
+        yield made.files
 
 
 def is_scratch(path: Path) -> bool:

@@ -82,7 +82,7 @@ def _both(a: Path, b: Path, formats: tuple[str, ...]) -> Iterator[tuple[Stored, 
 @proof_option
 @certificate_option
 @timeout_option()
-@faithful_option
+@faithful_option()
 @memory_option()
 @click.option(
     "--repro",
@@ -217,7 +217,7 @@ def _verify_one(
 @limits_options
 @json_option
 @click.option("--html", "html_file", type=FILE, callback=writable, help="Write the differences as a page.")
-@faithful_option
+@faithful_option()
 @quiet_option
 @verbose_option
 def diff(
@@ -255,10 +255,10 @@ def diff(
 @from_both_option
 @limits_options
 @json_option
-@faithful_option
+@faithful_option(used=False)
 @quiet_option
 @verbose_option
-def check(certificate: Path, a: Path, b: Path, formats: tuple[str, ...], json_file: str | None, faithful: bool) -> int:
+def check(certificate: Path, a: Path, b: Path, formats: tuple[str, ...], json_file: str | None) -> int:
     """Check that CERTIFICATE shows A and B to compute the same, without any part of what found the proof.
 
     Exit code 0 if it does, 1 if it doesn't.

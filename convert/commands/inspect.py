@@ -36,7 +36,7 @@ from .options import (
 )
 @click.option("--output", type=str, callback=writable, help="Write the outputs to this .npz file.")
 @from_option
-@faithful_option
+@faithful_option()
 @timeout_option(OWN)
 @memory_option(used=False)
 @quiet_option
@@ -85,11 +85,11 @@ def run(
 @click.option("--hub", is_flag=True, help="Show the hub's form, with canonical loops, instead of the file's own.")
 @click.option("--svg", type=FILE, callback=writable, help="Draw the graph and its loops' wiring into this file.")
 @from_option
-@faithful_option
+@faithful_option(used=False)
 @limits_options
 @quiet_option
 @verbose_option
-def show(model: Path, hub: bool, svg: Path | None, format: str | None, faithful: bool) -> int:
+def show(model: Path, hub: bool, svg: Path | None, format: str | None) -> int:
     """Print MODEL as text that a person can read, or draw it.
 
     \b

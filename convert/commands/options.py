@@ -177,12 +177,15 @@ def _kept(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
     return value
 
 
-faithful_option = click.option(
-    "--faithful",
-    is_flag=True,
-    callback=_kept,
-    help="Keep to the formats' text where OpenVINO's CPU is known to do otherwise: read IR so, write operators so.",
-)
+def faithful_option(used: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--faithful`, which holds for the whole command; one that hands its work on also uses it."""
+    return click.option(
+        "--faithful",
+        is_flag=True,
+        expose_value=used,
+        callback=_kept,
+        help="Keep to the formats' text where OpenVINO's CPU is known to do otherwise: read IR so, write operators so.",
+    )
 
 
 _TIMEOUT, _MEMORY = "backedge.timeout", "backedge.memory"
@@ -377,7 +380,7 @@ _CONVERSION = [
     proof_option,
     timeout_option(),
     memory_option(),
-    faithful_option,
+    faithful_option(),
 ]
 
 

@@ -149,8 +149,7 @@ def _described(path: Path, timeout: float) -> Graph:
     the other, but for those of files so large that the memory may not hold them: these stay in a file that nobody else
     writes to. Either way the graph doesn't change when somebody writes to the model's file.
     """
-    before = path.stat()
-    at_once = before.st_size <= _READ_AT_ONCE
+    at_once = path.stat().st_size <= _READ_AT_ONCE
     with scratch() as folder:
         target = folder / "description"
         _ask("outline" if at_once else "graph", b"", timeout, path.absolute(), target)
@@ -161,8 +160,6 @@ def _described(path: Path, timeout: float) -> Graph:
                 return from_description(description, content[file.tell() :])
             with path.open("rb") as source:
                 constants = _constants(file, target.stat().st_size - file.tell(), source, description["copies"])
-                if _state(os.fstat(source.fileno())) != _state(before):
-                    raise InvalidModel("the file has changed while it was read")
     return from_description(description, constants)
 
 
@@ -179,10 +176,6 @@ def _constants(
         filled = place + size
     others.readinto(found[filled:])
     return found
-
-
-def _state(file: os.stat_result) -> tuple[int, ...]:
-    return file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns
 
 
 def to_hlo(data: bytes, timeout: float = TIMEOUT) -> str:

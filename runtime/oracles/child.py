@@ -49,7 +49,7 @@ def limit_resources() -> None:
 
 
 def _data_so_far() -> int:
-    """Bytes that the system counts against RLIMIT_DATA already; on Linux alone, 0 elsewhere."""
+    """Bytes that the system counts against RLIMIT_DATA already; all of the memory where it doesn't say."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmData:"))
         return int(line.split()[1]) << 10
@@ -81,7 +81,7 @@ def serve(module: str) -> None:
     limit_resources()
     die_with_parent()
 
-    def answer(answer: Answer) -> None:
+    def tell(answer: Answer) -> None:
         answers.write(answer.line())
         answers.flush()
 
@@ -91,9 +91,9 @@ def serve(module: str) -> None:
         with keeping_to_the_text(request.get("faithful", False)):
             session = importlib.import_module(full_name(module)).open_session(Path(request["path"]), request["options"])
     except Exception as error:
-        answer(Answer(_describe(error)))
+        tell(Answer(_describe(error)))
         return
-    answer(Answer(coarse=session.coarse, note=getattr(session, "note", "")))
+    tell(Answer(coarse=session.coarse, note=getattr(session, "note", "")))
     for line in sys.stdin:
         k = int(line)
         try:
@@ -103,17 +103,17 @@ def serve(module: str) -> None:
             seconds = time.perf_counter() - start
         except Exception as error:
             stage = "load" if isinstance(error, Unsupported) else "timeout" if isinstance(error, Endless) else "run"
-            answer(Answer(_describe(error), k, stage))
+            tell(Answer(_describe(error), k, stage))
             continue
         try:
             write_values(directory / f"out.{k}", outputs)
         except OSError as error:  # a full disk, say: the model isn't to blame
             told = f"its outputs can't be written: {error.strerror}"
-            answer(Answer(told, k, "crash", fault=told))
+            tell(Answer(told, k, "crash", fault=told))
         except Exception as error:
-            answer(Answer(_describe(error), k, "run"))
+            tell(Answer(_describe(error), k, "run"))
         else:
-            answer(Answer("", k, seconds=seconds, fault=fault))
+            tell(Answer("", k, seconds=seconds, fault=fault))
 
 
 if __name__ == "__main__":

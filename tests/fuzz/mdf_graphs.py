@@ -7,14 +7,9 @@ python -m fuzz.mdf_graphs --count N [--seed S] [--targets onnx,ir,hlo,function,s
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
 import tempfile
-import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +20,8 @@ from backedge.passes.errors import Unsupported
 from backedge.runtime.oracles.mdf_names import interface
 from mdf.engine import Endless, Tree, engine, same
 from mdf.random_models import feeds, model
-from trust.judge import in_child
 
+from .by_seed import main
 from .paths import Event, Ours, _told, run_file, run_in
 
 TARGETS: dict[str, dict[str, Any]] = {
@@ -37,7 +32,6 @@ TARGETS: dict[str, dict[str, Any]] = {
     "stateful": {"to": "stateful.json", "mdf_style": "stateful"},
 }
 RUNTIMES = {"onnx": "onnxruntime", "ir": "openvino", "hlo": "xla", "stateful": "mdf"}
-_SILENCE = 60.0
 
 
 def of_seed(seed: int) -> tuple[Tree, dict[str, Any]]:
@@ -110,34 +104,5 @@ def _close(found: Any, wanted: Any, coarse: bool) -> bool:
     return coarse and a.shape == b.shape and np.allclose(a, b, 1e-4, 1e-5, equal_nan=True)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--targets", default=",".join(TARGETS))
-    parser.add_argument("--minutes", type=float, default=math.inf)
-    given = parser.parse_args()
-    counts: Counter[str] = Counter()
-    start = time.monotonic()
-    for seed in range(given.seed, given.seed + given.count):
-        if time.monotonic() > start + 60 * given.minutes:
-            break
-        counts["graphs"] += 1
-        last = "source"
-        try:
-            for event in in_child(partial(examine, seed, given.targets.split(",")), _SILENCE, "fork"):
-                last = event.path
-                if not event.kind:
-                    continue
-                counts[f"{event.path}: {event.kind}"] += 1
-                if event.kind in ("wrong", "crashed", "not run", "refused"):
-                    print(f"{seed} {event.path}: {event.kind}: {event.text[:300]}", flush=True)
-        except ChildProcessError as error:
-            print(f"{seed} {last}: {' '.join(map(str, error.args))}", flush=True)
-            counts[f"{last}: {error.args[0]}"] += 1
-    for key, count in sorted(counts.items()):
-        print(f"{count:5} {key}")
-
-
 if __name__ == "__main__":
-    main()
+    main(__doc__, "graphs", examine, TARGETS)

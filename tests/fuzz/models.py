@@ -34,7 +34,7 @@ from .reduce import reduced
 _PARTICULAR = re.compile(r"\b\w*_\d+\b|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^()]*\)|-?\d+(\.\d+)?(e[-+]?\d+)?|nan|inf")
 """Names and numbers in a message."""
 
-_SILENCE = 40.0
+SILENCE = 40.0
 """Seconds until a stage counts as hanging."""
 
 
@@ -63,12 +63,21 @@ def _made(seed: int, opset: int | None) -> Iterator[Job]:
     yield make(seed, opset)
 
 
+def made_apart(seed: int, opset: int | None = None) -> Job | None:
+    """The same, made in a child process; None where that is its end."""
+    try:
+        (job,) = in_child(partial(_made, seed, opset), SILENCE, "fork")
+    except (ChildProcessError, ValueError):
+        return None
+    return job
+
+
 def examined(job: Job) -> list[Event]:
     """All events of a job, run in a child process; its death is one, too."""
     events: list[Event] = []
     last = "source"
     try:
-        for event in in_child(partial(examine, job), _SILENCE, "fork"):
+        for event in in_child(partial(examine, job), SILENCE, "fork"):
             last = event.path
             if event.kind:
                 events.append(event)
@@ -96,9 +105,8 @@ def sweep(
     for seed in seeds:
         if time.monotonic() > end:
             return
-        try:
-            (job,) = in_child(partial(_made, seed, opset), _SILENCE, "fork")
-        except (ChildProcessError, ValueError):
+        job = made_apart(seed, opset)
+        if job is None:
             continue
         job.verdicts = verdicts
         job.paths = random.Random(seed).sample(list(paths), min(each, len(paths)))

@@ -218,6 +218,10 @@ def _short(value: Any) -> str:
     return f"{array.dtype}{list(array.shape)} {' '.join(map(str, array.reshape(-1)[:6]))}"
 
 
+JUDGES: dict[str, dict[str, Any]] = {"onnxruntime": {"level": "disable_all", "seconds": 3}, "reference": {}}
+"""The runtimes that say what a model gives, beside our executor, and how they are asked."""
+
+
 # the truth -------------------------------------------------------------------------------------------
 
 
@@ -296,10 +300,10 @@ def examine(job: Job) -> Iterator[Event]:
         source = folder / "source.onnx"
         source.write_bytes(job.model)
         names = [value.name for value in onnx.load_model_from_string(job.model).graph.output]
-        yield Event("source in onnxruntime", "")
-        runs = {"onnxruntime": run_file("onnxruntime", source, job.feeds, names, level="disable_all", seconds=3)}
-        yield Event("source in reference", "")
-        runs["reference"] = run_file("reference", source, job.feeds, names)
+        runs: dict[str, Run] = {}
+        for oracle, options in JUDGES.items():
+            yield Event(f"source in {oracle}", "")
+            runs[oracle] = run_file(oracle, source, job.feeds, names, **options)
         yield Event("source", "")
         try:
             hub = to_hub(load(source))

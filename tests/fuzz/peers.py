@@ -32,10 +32,8 @@ from trust.judge import in_child
 
 from . import paths
 from .maker import OPSETS
-from .models import make
+from .models import SILENCE, made_apart
 from .paths import CRASHED, FINE, REFUSED, UNKNOWN, Job
-
-_SILENCE = 40.0  # seconds until a conversion counts as hanging
 
 Converter = Callable[[Path, Path, int], None]
 """A model's file, the file to be written, the opset where one is asked for."""
@@ -78,10 +76,10 @@ def examined(job: Job, way: str) -> Iterator[str]:
         model = onnx.load_model_from_string(job.model)
         names = [value.name for value in model.graph.output]
         runs = {
-            "onnxruntime": paths.run_file("onnxruntime", source, job.feeds, names, level="disable_all", seconds=3),
-            "reference": paths.run_file("reference", source, job.feeds, names),
-            "executor": paths.run_in(paths.Ours(to_hub(load(source))), job.feeds),
+            oracle: paths.run_file(oracle, source, job.feeds, names, **options)
+            for oracle, options in paths.JUDGES.items()
         }
+        runs["executor"] = paths.run_in(paths.Ours(to_hub(load(source))), job.feeds)
         truth, _ = paths.truth_of(runs, source, job.feeds, names)
         known = [k for k, one in enumerate(truth.values) if one is not None]
         if not known:
@@ -117,22 +115,17 @@ def main() -> None:
     for seed in range(given.seed, given.seed + given.count):
         if time.monotonic() > end:
             break
-        try:
-            (job,) = in_child(partial(_made, seed), _SILENCE, "fork")
-        except (ChildProcessError, ValueError):
+        job = made_apart(seed)
+        if job is None:
             continue
         for way in ways:
             try:
-                (kind,) = in_child(partial(examined, job, way), _SILENCE, "fork")
+                (kind,) = in_child(partial(examined, job, way), SILENCE, "fork")
             except (ChildProcessError, ValueError):
                 kind = CRASHED
             counts[way][kind] += 1
     for way, found in counts.items():
         print(f"{way}: {', '.join(f'{count} {kind}' for kind, count in found.most_common())}")
-
-
-def _made(seed: int) -> Iterator[Job]:
-    yield make(seed)
 
 
 if __name__ == "__main__":

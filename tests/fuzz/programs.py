@@ -7,14 +7,10 @@ python -m fuzz.programs --count N [--seed S] [--targets onnx,ir,mdf] [--minutes 
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import tempfile
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +18,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from backedge.convert import convert
+from backedge.convert.files import load, to_hub
 from backedge.passes.errors import Unsupported
 from jax import lax
-from trust.judge import ROUNDING, in_child
+from trust.judge import ROUNDING
 
-from .paths import Event, _told, apart, run_file, shown
+from .by_seed import main
+from .paths import Event, Ours, _told, apart, run_file, run_in, shown
 
 TARGETS = {"onnx": ("made.onnx", "onnxruntime"), "ir": ("made.xml", "openvino"), "mdf": ("made.json", "")}
 Arrays = list[Any]
 Step = Callable[[Arrays], Any]
 _FLOATS, _INTS = ("float32",) * 4 + ("float16",), ("int32", "int32", "uint8", "int8")
-_SILENCE = 60.0
 
 _UNARY: dict[str, Step] = {
     "sin": lambda a: jnp.sin(a[0]),
@@ -292,10 +289,6 @@ def examine(seed: int, targets: Sequence[str]) -> Iterator[Event]:
 
 
 def _run(target: str, way: str, made: Path, inputs: Arrays, wanted: Arrays, limit: float) -> Iterator[Event]:
-    from backedge.convert.files import load, to_hub
-
-    from .paths import Ours, run_in
-
     hub = to_hub(load(made))
     feed = dict(zip([value.name for value in hub.inputs], inputs, strict=False))
     if len(hub.inputs) != len(inputs):
@@ -312,34 +305,5 @@ def _run(target: str, way: str, made: Path, inputs: Arrays, wanted: Arrays, limi
         yield Event(target, f"fine in {way}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--targets", default=",".join(TARGETS))
-    parser.add_argument("--minutes", type=float, default=math.inf)
-    given = parser.parse_args()
-    counts: Counter[str] = Counter()
-    start = time.monotonic()
-    for seed in range(given.seed, given.seed + given.count):
-        if time.monotonic() > start + 60 * given.minutes:
-            break
-        counts["programs"] += 1
-        last = "source"
-        try:
-            for event in in_child(partial(examine, seed, given.targets.split(",")), _SILENCE, "fork"):
-                last = event.path
-                if not event.kind:
-                    continue
-                counts[f"{event.path}: {event.kind}"] += 1
-                if event.kind in ("wrong", "crashed", "not run", "refused", "inputs"):
-                    print(f"{seed} {event.path}: {event.kind}: {event.text[:300]}", flush=True)
-        except ChildProcessError as error:
-            print(f"{seed} {last}: {' '.join(map(str, error.args))}", flush=True)
-            counts[f"{last}: {error.args[0]}"] += 1
-    for key, count in sorted(counts.items()):
-        print(f"{count:5} {key}")
-
-
 if __name__ == "__main__":
-    main()
+    main(__doc__, "programs", examine, TARGETS)

@@ -17,6 +17,7 @@ from backedge.convert.files import to_hub
 from backedge.convert.onnx.read import read_model
 from backedge.runtime.executor import Executor, never_compile
 from onnx import helper
+from trust.random_models import names_read
 
 from .evaluate import proto, type_of
 from .paths import Job
@@ -99,7 +100,7 @@ def _job(job: Job, model: onnx.ModelProto, feeds: list[Feed] | None = None) -> J
 def clean(model: onnx.ModelProto) -> None:
     """Take out what nobody uses: nodes, inputs, initializers, functions."""
     _clean(model.graph)
-    used = _used(model.graph)
+    used = names_read(model.graph)
     used |= {value.name for value in model.graph.output}
     inputs = [one for one in model.graph.input if one.name in used]
     del model.graph.input[:]
@@ -121,23 +122,13 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from _nodes(attribute.g)
 
 
-def _used(graph: onnx.GraphProto) -> set[str]:
-    found: set[str] = set()
-    for node in graph.node:
-        found.update(node.input)
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                found |= _used(attribute.g) | {value.name for value in attribute.g.output}
-    return found
-
-
 def _clean(graph: onnx.GraphProto) -> None:
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 _clean(attribute.g)
     while True:
-        wanted = _used(graph) | {value.name for value in graph.output}
+        wanted = names_read(graph) | {value.name for value in graph.output}
         kept = [node for node in graph.node if wanted & set(node.output)]
         if len(kept) == len(graph.node):
             return
@@ -162,7 +153,7 @@ def _cut(model: onnx.ModelProto, k: int, values: list[dict[str, Any]]) -> tuple[
     """The node's results as inputs."""
     node = model.graph.node[k]
     names = [name for name in node.output if name]
-    wanted = _used(model.graph)
+    wanted = names_read(model.graph)
     if node.op_type == "Constant" or not all(name in found for found in values for name in names if name in wanted):
         return None
     if any(name == value.name for name in names for value in model.graph.output):
@@ -203,7 +194,7 @@ def _same(node: onnx.NodeProto) -> onnx.NodeProto:
 def _without_result(model: onnx.ModelProto, k: int, n: int) -> onnx.ModelProto | None:
     """A loop, scan or branch with one result less, and what is carried for it."""
     node = model.graph.node[k]
-    if node.op_type not in ("If", "Loop", "Scan") or len(node.output) < 2 or node.output[n] in _used(model.graph):
+    if node.op_type not in ("If", "Loop", "Scan") or len(node.output) < 2 or node.output[n] in names_read(model.graph):
         return None
     if any(value.name == node.output[n] for value in model.graph.output):
         return None

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from backedge import load
 from backedge.convert.hlo import stablehlo
 from backedge.passes.errors import InvalidModel
 
@@ -78,4 +79,4 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
 
     monkeypatch.setattr(stablehlo, "_ask", change)
     with pytest.raises(InvalidModel, match="changed while it was read"):
-        stablehlo.read(path)
+        load(path)

@@ -766,7 +766,7 @@ class Maker:
 def tidy(model: onnx.ModelProto) -> onnx.ModelProto:
     """Without nodes and inputs that no output needs."""
     while True:
-        needed = {value.name for value in model.graph.output} | _read(model.graph)
+        needed = {value.name for value in model.graph.output} | names_read(model.graph)
         kept = [node for node in model.graph.node if any(name in needed for name in node.output)]
         if len(kept) == len(model.graph.node):
             break
@@ -778,12 +778,12 @@ def tidy(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
-def _read(graph: onnx.GraphProto) -> set[str]:
+def names_read(graph: onnx.GraphProto) -> set[str]:
     """The names that nodes read, those of inner graphs included."""
     names: set[str] = set()
     for node in graph.node:
         names.update(node.input)
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                names |= _read(attribute.g) | {value.name for value in attribute.g.output}
+                names |= names_read(attribute.g) | {value.name for value in attribute.g.output}
     return names
