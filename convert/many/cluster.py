@@ -9,6 +9,7 @@ from typing import Any
 
 from ...passes.errors import InvalidModel
 from ...passes.libraries import needed
+from ...passes.limits import memory as memory_limit
 from .jobs import Job
 from .pool import Worker
 from .results import Row, failed, row
@@ -18,13 +19,16 @@ _PATIENCE = 10  # seconds for a scheduler to answer
 _local = threading.local()
 
 
-def do(job: dict[str, Any], limit: float) -> tuple[dict[str, Any], float, str]:
+def do(job: dict[str, Any], limit: float, memory: int) -> tuple[dict[str, Any], float, str]:
     """Do a job in a process of this thread, which outlives it: a model that ends the process ends no machine."""
     from distributed import get_worker
 
     worker: Worker | None = getattr(_local, "worker", None)
+    if worker is not None and worker.limits != (limit, memory):  # of an earlier sweep
+        worker.close()
+        worker = None
     if worker is None:
-        worker = _local.worker = Worker(limit)
+        worker = _local.worker = Worker(limit, memory)
     start = time.monotonic()
     found = worker.do(Job(**job))
     return found, time.monotonic() - start, str(get_worker().name)
@@ -49,7 +53,9 @@ def on_cluster(
         raise InvalidModel(f"{scheduler}: no Dask scheduler answers ({str(error) or type(error).__name__})") from None
     with client:
         futures = {
-            client.submit(do, job.to_json(), limit, key=f"backedge-{job.key}", retries=_RETRIES, pure=False): job
+            client.submit(
+                do, job.to_json(), limit, memory_limit(), key=f"backedge-{job.key}", retries=_RETRIES, pure=False
+            ): job
             for job in jobs
         }
         for future in as_completed(list(futures), loop=client.loop):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
+from ...passes import limits
 from ...passes.exit_codes import ExitCode
 from .jobs import Job
 from .results import Row, failed, row
@@ -25,10 +27,11 @@ class Worker:
 
     Args:
         limit: seconds for one job.
+        memory: bytes for what its models compute, see `passes.limits`.
     """
 
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
+    def __init__(self, limit: float, memory: int) -> None:
+        self.limits = limit, memory
         self._process: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
         self._closed = False
@@ -45,7 +48,7 @@ class Worker:
             late.set()
             _end(process)
 
-        timer = threading.Timer(self._limit, stop)
+        timer = threading.Timer(self.limits[0], stop)
         timer.daemon = True
         timer.start()
         try:
@@ -63,7 +66,7 @@ class Worker:
         if self._closed:
             return failed("interrupted", ExitCode.INTERRUPTED)
         if late.is_set():
-            return failed(f"it took more than {self._limit:g} s")
+            return failed(f"it took more than {self.limits[0]:g} s")
         return failed(f"its process ended with {signal.Signals(-code).name if code < 0 else f'status {code}'}")
 
     def _started(self) -> subprocess.Popen[str] | None:
@@ -74,7 +77,13 @@ class Worker:
                 command = [sys.executable, "-P", "-m", f"{__package__}.worker"]
                 pipe = subprocess.PIPE
                 self._process = subprocess.Popen(
-                    command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+                    command,
+                    stdin=pipe,
+                    stdout=pipe,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                    start_new_session=True,
+                    env={**os.environ, limits.VARIABLE: str(self.limits[1])},
                 )
             return self._process
 
@@ -111,7 +120,7 @@ def on_this_machine(
     for job in jobs:
         waiting.put(job)
     rows: queue.SimpleQueue[Row | BaseException] = queue.SimpleQueue()
-    workers = [Worker(limit) for _ in range(max(1, min(count, len(jobs))))]
+    workers = [Worker(limit, limits.memory()) for _ in range(max(1, min(count, len(jobs))))]
 
     def work(worker: Worker, name: str) -> None:
         try:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from backedge.convert.cli import main
 from backedge.convert.many.cluster import on_cluster
+from backedge.convert.many.jobs import Job
 from backedge.passes.errors import InvalidModel
 
 from .models import LOOP, folder_of_models, save
@@ -83,6 +84,23 @@ def test_one_of_three_workers_is_killed(tmp_path: Path, capfd: pytest.CaptureFix
     for row in rows.values():
         assert Path(row["target"]).is_file() == (row["exit_code"] == 0)
     assert len({row["worker"] for row in rows.values()}) >= 2
+
+
+LARGE = """g (float x) => (float y)
+<int64[1] n = {20000000}> { large = Expand (x, n) y = ReduceMax <keepdims = 0> (large) }"""
+
+
+def test_limits_of_each_sweep_hold_on_its_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those that the sweep was told, also where another one came before."""
+    save(tmp_path / "large.onnx", LARGE)
+    with cluster(tmp_path, 1) as (address, _):
+        for memory, code, message in ((1 << 30, 0, ""), (1 << 26, 2, "80 MB")):
+            monkeypatch.setenv("BACKEDGE_MEMORY", str(memory))
+            target = tmp_path / f"{memory}.xml"
+            job = Job("convert", "large", str(tmp_path / "large.onnx"), str(target), {"verify": 0})
+            (row,) = on_cluster([job], address, 60.0)
+            assert (row["exit_code"], target.exists()) == (code, not code)
+            assert message in row["message"]
 
 
 def test_no_scheduler(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,7 +176,7 @@ def test_a_process_that_dies_takes_one_model_with_it(tmp_path: Path, monkeypatch
     assert found[0]["message"] == "its process ended with SIGSEGV"
     text = "import time; time.sleep(100)"
     monkeypatch.setattr(subprocess, "Popen", lambda command, **options: start([sys.executable, "-c", text], **options))
-    worker = Worker(0.5)
+    worker = Worker(0.5, 1 << 30)
     assert worker.do(job("d", tmp_path)) == {"verdict": None, "exit_code": 70, "message": "it took more than 0.5 s"}
     worker.close()
     assert worker.do(job("e", tmp_path))["exit_code"] == 130
