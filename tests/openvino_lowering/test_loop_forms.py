@@ -238,6 +238,39 @@ def test_growing(openvino: Runner, scan: bool) -> None:
     check(openvino, m.graph, [{"m": i64(n), "x": f32([1])} for n in (4, 0, 2)], formula)
 
 
+@pytest.mark.parametrize("first", [0, 1, 3, None])
+@pytest.mark.parametrize("joined", ["constant", "captured", "computed", "in front", "twice"])
+def test_growing_by_more_than_the_initial_value_has(openvino: Runner, joined: str, first: int | None) -> None:
+    """OpenVINO then knows the result to be longer than the initial value, which it is without a pass."""
+    m = Model()
+    trip, go, x, y = m.input("m", I64), m.input("go", BOOL), m.input("x", F32, first), m.input("y", F32, 2)
+    b = m.op.region("body")
+    a, more = b.input("a", tensor(F32, None)), b.input("y", y.type)
+    b.graph.outputs = [
+        {
+            "constant": lambda: b.Concat(a, b.const([1.0, 2.0]), axis=0),
+            "captured": lambda: b.Concat(a, more, axis=0),
+            "computed": lambda: b.Neg(b.Concat(b.Neg(a), b.Neg(more), axis=-1)),
+            "in front": lambda: b.Concat(more, a, axis=0),
+            "twice": lambda: b.Concat(more, b.Abs(b.Concat(a, more, axis=0)), axis=0),
+        }[joined]()
+    ]
+    m.output(*m.op.loop(trip, go, [Carried(), Captured()], [x, y], b.graph))
+
+    def formula(m: np.ndarray, go: np.ndarray, x: np.ndarray, y: np.ndarray) -> list[Any]:
+        parts = [x] + [y] * (int(m) if go else 0)
+        if joined == "twice":
+            parts = [y] * (len(parts) - 1) + parts
+        return [np.concatenate(parts[::-1] if joined == "in front" else parts)]
+
+    some = np.arange(first if first is not None else 3, dtype=np.float32)
+    feeds = [(0, True, some), (3, False, some), (2, True, some), (1, True, some)]
+    if first is None:
+        feeds += [(0, True, some[:1]), (2, True, some[:0]), (0, True, some[:0])]
+    given = [{"m": i64(n), "go": np.array(go), "x": x, "y": f32([1, 2])} for n, go, x in feeds]
+    check(openvino, m.graph, given, formula)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int32", "uint8", "int8", "float16", "float64", "int64", "float32"])
 def test_element_types(openvino: Runner, dtype: str) -> None:
     m = Model()

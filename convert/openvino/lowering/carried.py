@@ -1,7 +1,8 @@
 """Carried values that OpenVINO's CPU gets right only when they are computed in another way.
 
 1. It takes a Parameter away that no result needs, with its initial value: without a pass the result is then wrong.
-2. Without a pass the result has the sizes of the body's value, where those are known and differ from the initial one's.
+2. Without a pass the result has the sizes of the body's value, where those are known and differ from the initial one's;
+   where it is known only that they are larger, as those of a value that grows by a Concat, the run fails.
 3. Before a pass it first fills the Parameters of slices, then one back edge after the other. A value that stands in
    the memory of a Parameter is gone by then: one that is a Parameter, and one that was computed in place.
    Elementwise operators work in place on a reshaped Parameter (though not on a Parameter).
@@ -11,6 +12,9 @@
 from __future__ import annotations
 
 from ....passes.graph import Graph, Node, Value
+from ....passes.types import Dim
+from .. import result_types as types
+from ..layers import LAYERS
 from .assembly import Assembly
 from .tools import i64, shape_of, vector
 
@@ -23,6 +27,32 @@ _FRESH = frozenset(
     ]
 )
 """Operators that put their result into memory of its own."""
+
+
+_SAME_SIZES = frozenset(name for name, layer in LAYERS.items() if layer.result in (types.SAME, types.CONVERT))
+
+
+def _certain_size(value: Value, axis: int) -> int:
+    """The least size that OpenVINO knows an axis of open size to have: what is joined to something else."""
+    found = 0
+    while (node := value.producer) is not None:
+        if node.op_type == "Concat" and int(node.attributes["axis"]) % (value.rank or 1) == axis:
+            sizes = [(one, (one.tensor.shape or ())[axis]) for one in node.inputs if one is not None]
+            found += sum(size for _, size in sizes if isinstance(size, int))
+            (value, *_) = [one for one, size in sizes if not isinstance(size, int)]
+        elif node.op_type in _SAME_SIZES and node.inputs[0] is not None:
+            value = node.inputs[0]
+        else:
+            break
+    return found
+
+
+def _differs(value: Value, axis: int, first: Dim) -> bool:
+    """Whether what OpenVINO knows of a carried value's size excludes the initial one's, or may."""
+    size = (value.tensor.shape or ())[axis]
+    if isinstance(size, int):
+        return size != first
+    return _certain_size(value, axis) > (first if isinstance(first, int) else 0)
 
 
 def losing_initial_value(assembly: Assembly, carried: dict[Value, Value]) -> set[Value]:
@@ -55,11 +85,11 @@ def with_initial_value(assembly: Assembly, value: Value, entered: Value, operand
     """A carried value so that after no pass OpenVINO gives the initial one.
 
     For that the Parameter `entered` must have a part in it, and OpenVINO must not know a size that differs from
-    the initial one: it would be the size of the result.
+    the initial one, or that is larger: it would be the size of the result.
     """
     body = assembly.body
     sizes, first = value.tensor.shape or (), operand.tensor.shape or ()
-    differing = [axis for axis, size in enumerate(sizes) if isinstance(size, int) and size != first[axis]]
+    differing = [axis for axis in range(len(sizes)) if _differs(value, axis, first[axis])]
     if losing and not differing and value.tensor.static_shape is not None:
         return body.Select(assembly.counting(), value, entered)
     axes = list(range(len(sizes))) if losing else differing
