@@ -27,6 +27,9 @@ _NOT_DRAWN = frozenset(
         "Bernoulli",
         "Multinomial",
         "ImageDecoder",
+        "ZipMap",
+        "CastMap",
+        "DictVectorizer",
         "If",
         "Loop",
         "Scan",
@@ -34,6 +37,10 @@ _NOT_DRAWN = frozenset(
     ]
 )
 """Operators that draw random numbers, read files, or have regions, which `regions` makes."""
+
+
+_ML = helper.make_opsetid("ai.onnx.ml", 3)
+"""The version of classical models' operators."""
 
 
 class Missing(Exception):
@@ -255,6 +262,8 @@ class Maker:
             flat = example if isinstance(example, list) else [example]
             if not type or sum(np.size(one) for one in flat) > _MOST or len(flat) > 8:
                 raise Missing
+            if op == "Optional":
+                type = f"optional({type})"
             made.append(Value(name, type, example if isinstance(example, list) else np.asarray(example)))
         s.nodes.append(node)
         s.pool.extend(made)
@@ -303,7 +312,7 @@ class Maker:
         inputs = [helper.make_value_info(v.name, proto(v.type, self.shapes.get(v.name))) for v in self.inputs]
         infos = [helper.make_value_info(v.name, proto(v.type, _rank(v))) for v in outputs]
         graph = helper.make_graph(s.nodes, "g", inputs, infos, self.initializers)
-        imports = [helper.make_opsetid("", self.opset)]
+        imports = [helper.make_opsetid("", self.opset), *([_ML] if self.functions or _uses(graph, _ML.domain) else [])]
         if self.functions:
             imports.append(helper.make_opsetid("local", 1))
         model = helper.make_model(graph, opset_imports=imports, ir_version=self.ir, functions=self.functions)
@@ -316,6 +325,12 @@ class Maker:
 
     def inner(self, s: Scope, pool: Sequence[Value], closed: bool = False) -> Scope:
         return Scope([*([] if closed else s.pool), *pool], [], s.depth + 1, closed or s.closed)
+
+
+def _uses(graph: onnx.GraphProto, domain: str) -> bool:
+    """Whether there is an operator of a domain, in regions, too."""
+    inner = [attribute.g for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
+    return any(node.domain == domain for node in graph.node) or any(_uses(one, domain) for one in inner)
 
 
 def _ir_version(opset: int) -> int:
@@ -351,7 +366,8 @@ def schemas(opset: int) -> list[defs.OpSchema]:
     """The operators of an opset that nodes can be drawn of."""
     found: dict[str, defs.OpSchema] = {}
     for schema in defs.get_all_schemas_with_history():
-        if schema.domain == "" and schema.name not in _NOT_DRAWN and schema.since_version <= opset:
+        newest = {"": opset, _ML.domain: _ML.version}.get(schema.domain, 0)
+        if schema.name not in _NOT_DRAWN and schema.since_version <= newest:
             known = found.get(schema.name)
             if known is None or known.since_version < schema.since_version:
                 found[schema.name] = schema

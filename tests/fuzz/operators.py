@@ -131,7 +131,7 @@ class Call:
 @functools.cache
 def _rows() -> dict[str, Row]:
     """With those of all families."""
-    for family in ("shapes", "products", "others"):
+    for family in ("shapes", "products", "others", "rare"):
         importlib.import_module(f"{__package__}.operators_{family}")
     return ROWS
 
@@ -159,7 +159,7 @@ def apply(m: Maker, s: Scope, schema: defs.OpSchema) -> list[Value]:
     if not outputs:
         least = max(1, schema.min_output)
         outputs = least if m.chance(0.7) else m.random.randint(least, min(schema.max_output, 4))
-    return m.emit(s, schema.name, inputs, outputs, **attributes)
+    return m.emit(s, schema.name, inputs, outputs, schema.domain, **attributes)
 
 
 def numbers_of(c: Call) -> dict[str, Any]:

@@ -164,10 +164,62 @@ def _scanned(value: Value) -> bool:
     return value.rank > 0 and np.size(value.example) > 0
 
 
+def _batched(value: Value) -> bool:
+    return value.rank > 1 and np.size(value.example) > 0
+
+
+def scan_of_batches(m: Maker, s: Scope) -> None:
+    """Scan-8: the first axis is the batch's, the second one is scanned; lengths of their own, directions."""
+    sequences = [m.find(s, ["float", "int64", "bool", "double"], _batched, ranks=(2, 4))]
+    batch, length = sequences[0].shape[:2]
+    sequences += [v for v in s.pool if v.tensor and v.shape[:2] == (batch, length) and _batched(v)][
+        : m.random.randint(0, 1)
+    ]
+    found = [v for v in s.pool if v.tensor and v.rank and v.shape[0] == batch and np.size(v.example)]
+    states = m.some(found[-3:]) if found else []
+    inside = [Value(m.name("s"), v.type, np.asarray(v.example[0])) for v in states]
+    parts = [Value(m.name("e"), v.type, np.asarray(v.example[0, 0])) for v in sequences]
+    inner = m.inner(s, [*inside, *parts])
+    _fill(m, inner)
+    known = {v.name for v in s.pool}
+    outputs = [_like(m, inner, v, known) for v in inside]
+    made = [v for v in inner.pool if v.tensor and v.name not in known and np.size(v.example)]
+    if any(not np.size(v.example) for v in outputs):
+        raise Missing
+    scanned = [m.one(made[-5:]) for _ in range(m.random.randint(0 if outputs else 1, 2))]
+    graph = _graph(m, inner, [*inside, *parts], [*outputs, *scanned])
+    attributes: dict[str, Any] = {"body": graph, "num_scan_inputs": len(sequences)}
+    if m.chance(0.4):
+        attributes["directions"] = [m.random.randint(0, 1) for _ in sequences]
+    lengths = m.ints(s, *(m.random.randint(1, length) for _ in range(batch))) if m.chance(0.3) else None
+    extra = _captures(m, s, [graph])
+    m.emit(s, "Scan", [lengths, *states, *sequences], len(outputs) + len(scanned), extra=extra, **attributes)
+
+
+def sequence_map(m: Maker, s: Scope) -> None:
+    """SequenceMap: an operator body for each element, with a tensor that stays the same."""
+    found = [v for v in s.pool if v.type.startswith("seq") and v.example]
+    if m.opset < 17 or not found:
+        raise Missing
+    sequence = m.one(found)
+    same = [v for v in s.pool if v.tensor][-m.random.randint(1, 3) :][: m.random.randint(0, 1)]
+    first = Value(m.name("e"), f"tensor({sequence.element})", np.asarray(sequence.example[0]))
+    given = [first, *(replace(v, name=m.name("v")) for v in same)]
+    inner = m.inner(s, given)
+    _fill(m, inner)
+    known = {v.name for v in s.pool}
+    made = [v for v in inner.pool if v.tensor and v.name not in known]
+    outputs = [m.one(made[-3:]) for _ in range(m.random.randint(1, 2))]
+    graph = _graph(m, inner, given, outputs)
+    m.emit(s, "SequenceMap", [sequence, *same], len(outputs), extra=_captures(m, s, [graph]), body=graph)
+
+
 def scan(m: Maker, s: Scope) -> None:
     """Scan since version 9: axes and directions, states that change, captures."""
-    if m.opset < 9:
+    if m.opset < 8:
         raise Missing
+    if m.opset == 8:
+        return scan_of_batches(m, s)
     sequences = [m.find(s, ["float", "int64", "bool", "double"], _scanned, ranks=(1, 3))]
     first_axis = m.random.randrange(sequences[0].rank)
     length = sequences[0].shape[first_axis]
@@ -227,7 +279,7 @@ def function(m: Maker, s: Scope) -> None:
         raise Missing
     outputs = list({v.name: v for v in (m.one(made[-3:]) for _ in range(m.random.randint(1, 2)))}.values())
     name = m.name("F").upper()
-    imports = [helper.make_opsetid("", m.opset)]
+    imports = [helper.make_opsetid("", m.opset), helper.make_opsetid("ai.onnx.ml", 3)]
     m.functions.append(
         helper.make_function(
             "local", name, [v.name for v in inside], [v.name for v in outputs], inner.nodes, opset_imports=imports
@@ -236,4 +288,4 @@ def function(m: Maker, s: Scope) -> None:
     m.emit(s, name, given, len(outputs), domain="local")
 
 
-REGIONS = [branch, branch, loop, loop, loop, scan, scan, function]
+REGIONS = [branch, branch, loop, loop, loop, scan, scan, function, sequence_map]
