@@ -274,7 +274,7 @@ def swish(op: Builder, node: Node) -> Results:
 
 @rule(DOMAIN, "PReLU")
 def prelu(op: Builder, node: Node) -> Results:
-    """PReLU-1: a vector of slopes as long as dimension 1 belongs to the channels, else NumPy's rule; the shape is x's."""
+    """PReLU-1: a vector of slopes as long as dimension 1 is the channels', else NumPy's rule; the shape is x's."""
     x, slope = input_of(node, 0), input_of(node, 1)
     rank = x.rank
     if slope.rank == 1 and rank is not None and rank > 2:
