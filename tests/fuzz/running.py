@@ -42,7 +42,8 @@ def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = No
             outputs, fault = session.run(dict(feed))
         except Exception as error:
             found.outputs.append(None)
-            found.errors.append(f"{type(error).__name__}: {str(error)[:300]}")
+            untold = isinstance(error, TypeError) and "narrow types" in str(error)  # can't be handed over from Python
+            found.errors.append(f"{'fault: ' if untold else ''}{type(error).__name__}: {str(error)[:300]}")
             continue
         in_order = names if names is not None and set(names) <= set(outputs) else list(outputs)
         values = [outputs[name] for name in in_order]
