@@ -34,7 +34,10 @@ def _habit(kinds: str, operators: str, text: str) -> Habit:
 
 
 _INTEGER_ARITHMETIC = "Add Sub Mul Div Mod Pow Neg Abs Sum ReduceSum ReduceProd CumSum BitShift"
-_AS_FLOAT = "Add Sub Mul Div Mod Pow Sum ReduceSum ReduceProd ReduceMax ReduceMin MatMul"
+_AS_FLOAT = (
+    "Add Sub Mul Div Mod Pow Sum ReduceSum ReduceProd ReduceMax ReduceMin ReduceMean ReduceL1 ReduceL2 ReduceSumSquare "
+    "MatMul"
+)
 """Alone, or several in a row and in loops."""
 _CONVOLUTIONS = "Conv ConvInteger ConvTranspose DeformConv QLinearConv"
 _BY_ZERO = "multiplies elements that have no part in a point by 0"

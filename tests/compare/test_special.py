@@ -71,7 +71,7 @@ def test_integers_beyond_32_bits_are_seen(tmp_path):
         ("Equal(x, y)", "bool[1]", [False]),
         ("Div(x, one)", "int64[1]", [2**24 + 1]),
         ("Mod(x, two)", "int64[1]", [1]),
-        ("ReduceMax(x)", "int64[1]", [2**24 + 1]),
+        *((f"{name}(x)", "int64[1]", [2**24 + 1]) for name in ("ReduceMax", "ReduceMean", "ReduceL1", "ReduceL2")),
         ("Max(x, y)", "int64[1]", [2**24 + 1]),
     ],
 )

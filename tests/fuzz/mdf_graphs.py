@@ -22,7 +22,8 @@ from mdf.engine import Endless, Tree, engine, same
 from mdf.random_models import feeds, model
 
 from .by_seed import main
-from .paths import Event, Ours, _told, run_file, run_in
+from .paths import Event, _told
+from .running import Ours, run_file, run_in
 
 TARGETS: dict[str, dict[str, Any]] = {
     "onnx": {"to": "made.onnx"},

@@ -28,8 +28,9 @@ from trust.feeds import feeds as random_feeds
 from trust.judge import in_child
 
 from .maker import Maker
-from .paths import CRASHED, DIFFERENT, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
+from .paths import DIFFERENT, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
 from .reduce import reduced
+from .running import CRASHED
 
 _PARTICULAR = re.compile(r"\b\w*_\d+\b|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^()]*\)|-?\d+(\.\d+)?(e[-+]?\d+)?|nan|inf")
 """Names and numbers in a message."""

@@ -9,7 +9,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,13 @@ from backedge.convert.files import load, to_hub
 from backedge.convert.format import format_of
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 from backedge.passes.graph import Graph
-from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.compare.special import known_habit
+from backedge.runtime.special_values import SpecialValues
 from onnx.reference import ReferenceEvaluator
 from trust.judge import ROUNDING, nudged, units
 
 from .maker import OPSETS
-
-Feed = dict[str, Any]
-Outputs = list[Any]
+from .running import CRASHED, Feed, Ours, Outputs, Run, run_file, run_in, run_onnx
 
 TARGETS: dict[str, dict[str, Any]] = {
     "opset": {"to": "made.onnx"},
@@ -39,7 +38,7 @@ TARGETS: dict[str, dict[str, Any]] = {
 }
 """What `convert` is told, by the path's name."""
 
-WRONG, CRASHED, UNLOADED, UNRUN = "wrong", "crashed", "not loaded", "not run"
+WRONG, UNLOADED, UNRUN = "wrong", "not loaded", "not run"
 EXECUTOR, DIFFERENT, UNREAD, THEIRS = "executor", "falsely different", "source refused", "runtimes disagree"
 DOUBT = "executor or onnxruntime"
 REFUSED, FINE, UNKNOWN = "refused", "fine", "no truth"
@@ -73,14 +72,6 @@ class Job:
     """Of the path "opset"; drawn where it is left out."""
 
 
-# running ---------------------------------------------------------------------------------------------
-
-
-def _session(oracle: str, path: Path, options: Mapping[str, Any] | None = None) -> Any:
-    module = importlib.import_module(f"backedge.runtime.oracles.{oracle}_session")
-    return module.open_session(path, dict(options or {}))
-
-
 def prepare() -> None:
     """Import what the children will need."""
     for name in ("onnxruntime", "openvino", "xla", "mdf", "reference"):
@@ -104,63 +95,6 @@ def prepare() -> None:
             more = {**{k: v for k, v in options.items() if k != "to"}, **({"opset": 13} if path == "opset" else {})}
             convert(source, made, verify=2, proof=False, **more)
             convert(made, Path(name) / "back.onnx", verify=0, force=True)
-
-
-@dataclass(slots=True)
-class Run:
-    """A file in a runtime: outputs for each feed, None where it gave none."""
-
-    outputs: list[Outputs | None] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    refused: str = ""
-    coarse: bool = False
-
-
-def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = None) -> Run:
-    """A session on all feeds; where a known fault of the runtime spoils an answer there is none."""
-    found = Run(coarse=getattr(session, "coarse", False))
-    for feed in feeds:
-        try:
-            outputs, fault = session.run(dict(feed))
-        except Exception as error:
-            found.outputs.append(None)
-            found.errors.append(f"{type(error).__name__}: {str(error)[:300]}")
-            continue
-        in_order = names if names is not None and set(names) <= set(outputs) else list(outputs)
-        values = [outputs[name] for name in in_order]
-        found.outputs.append(None if fault else values)
-        found.errors.append(f"fault: {fault}" if fault else "")
-    return found
-
-
-class Ours:
-    """Our executor as a session."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._executor = Executor(graph, compiler=never_compile)
-
-    def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        with np.errstate(all="ignore"):
-            return dict(self._executor.run(feeds)), ""
-
-
-def run_file(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[str] | None, **options: Any) -> Run:
-    try:
-        session = _session(oracle, path, options)
-    except Exception as error:
-        return Run([None] * len(feeds), [""] * len(feeds), f"{type(error).__name__}: {str(error)[:300]}")
-    return run_in(session, feeds, names)
-
-
-def run_onnx(path: Path, feeds: Sequence[Feed], names: Sequence[str]) -> Run:
-    """An ONNX file in ONNX Runtime, or in onnx's reference where that has no kernel for it."""
-    run = run_file("onnxruntime", path, feeds, names)
-    if "NOT_IMPLEMENTED" not in run.refused:
-        return run
-    run = run_file("reference", path, feeds, names)
-    if run.refused or any(run.errors):  # its loops aren't reliable
-        return Run([None] * len(feeds), ["fault: no runtime has all of its operators"] * len(feeds))
-    return run
 
 
 # comparing -------------------------------------------------------------------------------------------
@@ -254,18 +188,17 @@ def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: 
                 if agreed is None and apart(given[one], given[other]) <= limit:  # type: ignore[arg-type]
                     agreed = given[one]
         ours = runs["executor"]
+        if ours.outputs[k] is None and "reference" not in given:  # what ONNX Runtime doesn't check isn't valid yet
+            if given and _sizes(feeds[k]) == _sizes(feeds[0]):  # else they needn't go together
+                events.append(Event("source", EXECUTOR, ours.errors[k] or ours.refused, k))
+            given, agreed = {}, None
         if agreed is None and "onnxruntime" in given and "reference" not in given and np.isfinite(noise):
-            if "executor" in given:  # one of the two is wrong
-                told = shown(given["onnxruntime"], given["executor"])  # type: ignore[arg-type]
-                events.append(Event("source", DOUBT, told, k))
-            else:
-                agreed = given["onnxruntime"]
+            told = shown(given["onnxruntime"], given["executor"])  # type: ignore[arg-type]
+            events.append(Event("source", DOUBT, told, k))  # one of the two is wrong
         values.append(agreed if np.isfinite(noise) else None)
         slack.append(limit)
         if agreed is None or not np.isfinite(noise):
             continue
-        if ours.outputs[k] is None and _sizes(feeds[k]) != _sizes(feeds[0]):
-            continue  # sizes that needn't go together: what runtimes don't check isn't valid yet
         if ours.outputs[k] is None:
             events.append(Event("source", EXECUTOR, ours.errors[k] or ours.refused, k))
         elif apart(agreed, ours.outputs[k]) > limit:  # type: ignore[arg-type]
@@ -370,11 +303,14 @@ def _path(
     if path in ("mdf", "stateful") and entry.run_options is not None:
         more = dict(entry.run_options(hub))
     bad = ""
+    habits: list[Outputs | None] = [None] * len(feeds)
     if path != "mdf":
         yield Event(path, "")
         onnx_file = entry.runtime == "onnxruntime"
         run = run_onnx(made, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
-        for event in judged(path, run, feeds, wanted, limits, known, others=theirs if onnx_file else ()):
+        if not onnx_file:
+            habits = _habits(entry.runtime, hub, run, feeds, wanted, limits)
+        for event in judged(path, run, feeds, wanted, limits, known, others=theirs if onnx_file else habits):
             bad = event.kind
             yield event
     try:
@@ -382,15 +318,27 @@ def _path(
     except Exception as error:
         yield Event(path, _kind(error, UNLOADED if path != "stateful" else REFUSED), f"our own reader: {_told(error)}")
         return
-    for event in judged(path, ours, feeds, wanted, limits, known, "executor on the file: "):
+    for event in judged(path, ours, feeds, wanted, limits, known, "executor on the file: ", habits):
         bad = bad or event.kind
         yield Event(path, EXECUTOR if event.kind != WRONG else event.kind, event.text, event.feed)
     if asked or bad == WRONG:
         yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
-    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, theirs)
+    others = [own if habit is None else habit for habit, own in zip(habits, theirs, strict=True)]
+    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, others)
     if not bad:
         yield Event(path, FINE)
+
+
+def _habits(
+    runtime: str, hub: Graph, run: Run, feeds: Sequence[Feed], wanted: Sequence[Any], limits: Sequence[float]
+) -> list[Outputs | None]:
+    """What a runtime gives where it is known to have its own way with what the model's operators are given."""
+    seen = SpecialValues(hub)
+    return [
+        found if found is not None and apart(right, found) > limit and known_habit(runtime, seen.run(feed)) else None
+        for feed, right, limit, found in zip(feeds, wanted, limits, run.outputs, strict=True)
+    ]
 
 
 def judged(
@@ -403,7 +351,7 @@ def judged(
     who: str = "",
     others: Sequence[Outputs | None] = (),
 ) -> Iterator[Event]:
-    """At most one event of each kind."""
+    """At most one event of each kind; what `others` give is right, too."""
     if run.refused:
         if wanted:
             yield Event(path, UNLOADED, who + run.refused)
@@ -413,7 +361,9 @@ def judged(
         found = run.outputs[k]
         if found is None:
             kind, text = UNRUN, run.errors[k]
-            if text.startswith("fault:") or run.coarse:
+            if text.startswith(CRASHED):
+                kind = CRASHED
+            elif text.startswith("fault:") or run.coarse:
                 continue
         elif apart(wanted[k], found, run.coarse) > (limits[k] if not run.coarse else 50 * limits[k]):
             kind, text = WRONG, shown(wanted[k], found)
@@ -458,7 +408,7 @@ def _back(
     known: Sequence[int],
     names: list[str],
     dice: random.Random,
-    theirs: Sequence[Outputs | None],
+    others: Sequence[Outputs | None],
 ) -> Iterator[Event]:
     """From there to ONNX, and run in ONNX Runtime."""
     back = folder / "back.onnx"
@@ -470,7 +420,7 @@ def _back(
         yield Event(where, _kind(error), _told(error))
         return
     run = run_onnx(back, feeds, names)
-    yield from judged(where, run, feeds, wanted, limits, known, others=theirs)
+    yield from judged(where, run, feeds, wanted, limits, known, others=others)
 
 
 __all__ = ["FINDINGS", "TARGETS", "Event", "InvalidModel", "Job", "Unsupported", "examine", "prepare"]

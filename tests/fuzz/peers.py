@@ -30,10 +30,11 @@ from backedge.convert.files import load, to_hub
 from backedge.passes.errors import Unsupported
 from trust.judge import in_child
 
-from . import paths
+from . import paths, running
 from .maker import OPSETS
 from .models import SILENCE, made_apart
-from .paths import CRASHED, FINE, REFUSED, UNKNOWN, Job
+from .paths import FINE, REFUSED, UNKNOWN, Job
+from .running import CRASHED
 
 Converter = Callable[[Path, Path, int], None]
 """A model's file, the file to be written, the opset where one is asked for."""
@@ -76,10 +77,10 @@ def examined(job: Job, way: str) -> Iterator[str]:
         model = onnx.load_model_from_string(job.model)
         names = [value.name for value in model.graph.output]
         runs = {
-            oracle: paths.run_file(oracle, source, job.feeds, names, **options)
+            oracle: running.run_file(oracle, source, job.feeds, names, **options)
             for oracle, options in paths.JUDGES.items()
         }
-        runs["executor"] = paths.run_in(paths.Ours(to_hub(load(source))), job.feeds)
+        runs["executor"] = running.run_in(running.Ours(to_hub(load(source))), job.feeds)
         truth, _ = paths.truth_of(runs, source, job.feeds, names)
         known = [k for k, one in enumerate(truth.values) if one is not None]
         if not known:
@@ -96,7 +97,7 @@ def examined(job: Job, way: str) -> Iterator[str]:
             return
         feeds, wanted = [job.feeds[k] for k in known], [truth.values[k] for k in known]
         own = name.endswith(".onnx")
-        run = paths.run_onnx(made, feeds, names) if own else paths.run_file("openvino", made, feeds, names)
+        run = running.run_onnx(made, feeds, names) if own else running.run_file("openvino", made, feeds, names)
         others = [truth.theirs[k] for k in known] if own else ()
         events = paths.judged("way", run, feeds, wanted, [truth.slack[k] for k in known], known, others=others)
         yield next((event.kind for event in events), FINE)

@@ -24,7 +24,8 @@ from jax import lax
 from trust.judge import ROUNDING
 
 from .by_seed import main
-from .paths import Event, Ours, _told, apart, run_file, run_in, shown
+from .paths import Event, _told, apart, shown
+from .running import Ours, run_file, run_in
 
 TARGETS = {"onnx": ("made.onnx", "onnxruntime"), "ir": ("made.xml", "openvino"), "mdf": ("made.json", "")}
 Arrays = list[Any]

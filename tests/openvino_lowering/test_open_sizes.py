@@ -144,3 +144,18 @@ def test_the_last_states_of_a_sequence_without_steps_are_zero(openvino: Runner, 
     some, none, again = (found for (found,) in openvino.lowered(raise_graph(read_model(model)), feeds))
     np.testing.assert_allclose(some, session.run(None, feeds[0])[0], 1e-5)
     assert not none.any() and not again.any()
+
+
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_recurrent_weights_of_open_sizes(openvino: Runner, kind: str) -> None:
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[kind]
+    text = f"""g (float[4, 1, 3] x, float[?, {2 * gates}, ?] w, float[1, n, h] r) => (float[4, 1, 1, 2] y)
+      <float[1, {4 * gates}] b = {{{", ".join(str(k / 20) for k in range(4 * gates))}}}>
+      {{ y = {kind} <hidden_size = 2, clip = 0.7> (x, w, r, b) }}"""
+    make = np.random.default_rng(0).standard_normal
+    feed = {"x": make((4, 1, 3)), "w": make((1, 2 * gates, 3)), "r": make((1, 2 * gates, 2))}
+    feed = {name: f32(value) for name, value in feed.items()}
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 24]> {text}')
+    wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)[0]
+    ((found,),) = openvino.lowered(graph_of(text), [feed])
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)

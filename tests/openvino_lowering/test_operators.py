@@ -291,6 +291,13 @@ ROWS = [
         [f32(SOME.sum()), f32([[2.5]]), SOME, SOME * SOME, np.abs(SOME)],
     ),
     Row(
+        "integers whose squares take more than 32 bits",
+        "g (int32[3, 2] x, int64[1] axes) => (int32[3] a, int32[3, 1] b) <int64[1] one = {1}> "
+        "{ a = ReduceL2 <keepdims = 0> (x, one) b = ReduceL2 (x, axes) }",
+        [i32([[50000, 0], [-30000, 40000], [2, -2]]), i64([1])],
+        [i32([50000, 50000, 2]), i32([[50000], [50000], [2]])],
+    ),
+    Row(
         "axes known at run time",
         "g (float[2, 3, 4] x, int64[2] axes) => (float[3] a, float[1, 3, 1] b, float[3] c, float[2, 1, 3, 1, 4] d) "
         "<int64[1] one = {1}> { a = ReduceSum <keepdims = 0> (x, axes) b = ReduceSum (x, axes) c = Squeeze (b, axes) "

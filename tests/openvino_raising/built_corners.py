@@ -97,6 +97,8 @@ ARITHMETIC = [
     unary("gelu_extreme", "Gelu", 7, f32([-30, -5, 0, 5, 30]), approximation_mode="TANH"),
     unary("gelu_extreme_erf", "Gelu", 7, f32([-30, -5, 0, 5, 30]), approximation_mode="ERF"),
     ("prelu_scalar", [floats(2, 3), f32(0.3)], lambda x, s: node("PRelu", 1, x, s)),
+    ("prelu_of_a_scalar", [f32(-2), f32([0.3])], lambda x, s: node("PRelu", 1, x, s)),
+    ("prelu_more_axes", [floats(3), floats(1, 1, 3, seed=1)], lambda x, s: node("PRelu", 1, x, s)),
     ("prelu_full", [floats(2, 3), floats(2, 3, seed=1)], lambda x, s: node("PRelu", 1, x, s)),
     ("prelu_column", [floats(2, 3, 4), floats(3, 1, seed=1)], lambda x, s: node("PRelu", 1, x, s)),
     *[

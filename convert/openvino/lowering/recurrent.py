@@ -77,6 +77,12 @@ def _biases(op: Builder, node: Node, recurrence: Value, hidden: int, order: list
     return concat(op, [both, _gates(op, ours, hidden, [apart]), _gates(op, theirs, hidden, [apart])], 1)
 
 
+def _of_sizes(op: Builder, weights: Value, sizes: list[int]) -> Value:
+    """Weights with the sizes that they must have: OpenVINO's CPU doesn't load sequences with weights of open ones."""
+    known = weights.tensor.static_shape is not None
+    return weights if known else op.Reshape(weights, i64(op, sizes), special_zero=False)
+
+
 @rule("", "LSTM", "GRU", "RNN")
 def recurrent(op: Builder, node: Node) -> list[Value] | None:
     x, weights, recurrence = (required(node, index) for index in range(3))
@@ -107,6 +113,9 @@ def recurrent(op: Builder, node: Node) -> list[Value] | None:
     if lengths is None:
         lengths = op.Broadcast(length, batch)
 
+    rows = _GATES[kind] * hidden
+    weights = _of_sizes(op, weights, [directions, rows, size_of_axis(x, 2) or -1])
+    recurrence = _of_sizes(op, recurrence, [directions, rows, hidden])
     order = [2, 0, 3, 1] if kind == "LSTM" else list(range(_GATES[kind]))
     made = op.call(
         f"{kind}Sequence",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....passes.build import cast, constant_like, expr, reshape, size_of
+from ....passes.build import cast, constant_like, expr, reshape, size_of, squeeze
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, input_of, size_of_axis
@@ -274,7 +274,7 @@ def swish(op: Builder, node: Node) -> Results:
 
 @rule(DOMAIN, "PReLU")
 def prelu(op: Builder, node: Node) -> Results:
-    """PReLU-1: a vector of slopes as long as dimension 1 belongs to the channels, else NumPy's rule."""
+    """PReLU-1: a vector of slopes as long as dimension 1 is the channels', else NumPy's rule; the shape is x's."""
     x, slope = input_of(node, 0), input_of(node, 1)
     rank = x.rank
     if slope.rank == 1 and rank is not None and rank > 2:
@@ -285,9 +285,12 @@ def prelu(op: Builder, node: Node) -> Results:
         elif count != 1:
             same = op.Equal(size_of(op, x, 1), size_of(op, slope, 0))
             slope = op.Reshape(slope, op.Where(same, op.const(by_channel), op.const(by_last)))
-    if slope.rank is not None and rank is not None and slope.rank <= rank:
-        return call(op, "PRelu", x, slope)
-    return op.Where(op.Less(x, constant_like(op, 0, x)), op.Mul(x, slope), x)
+    if slope.rank is not None and rank is not None:
+        more = range(slope.rank - rank)
+        if any(size_of_axis(slope, axis) not in (1, None) for axis in more):
+            raise InvalidModel(f"{node!r}: slopes of {slope.tensor} don't go with {x.tensor}")
+        return call(op, "PRelu", x, squeeze(op, slope, more))
+    return op.Reshape(op.Where(op.Less(x, constant_like(op, 0, x)), op.Mul(x, slope), x), op.Shape(x), allowzero=1)
 
 
 RULES = combine(collect(globals()), rows())

@@ -2,33 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ....passes.build import Expr, arange, concat, expr, where
 from ....passes.build.values import pad
-from ....passes.errors import InvalidModel
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, input_of, rank_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
-from .support import Results, constant_integers, in_wider_type, normal_axes, operand, scalar, vector
+from .support import Results, constant_integers, in_wider_type, integers, normal_axes, operand, scalar, vector
 
 
 def _axes(op: Builder, node: Node, rank: int) -> list[tuple[int, Expr | None]]:
     """(axis, signal size or None for the whole one) for each axis, in order; `rank` without the last dimension."""
     axes = normal_axes(node, constant_integers(node, 1, "the axes"), rank)
+    return list(zip(axes, _lengths(op, node, axes), strict=True))
+
+
+def _lengths(op: Builder, node: Node, axes: Sequence[int | Expr]) -> list[Expr | None]:
     signal = node.input(2)
     if not axes or signal is None:
-        return [(axis, None) for axis in axes]
-    wanted = vector(op, signal)
+        return [None] * len(axes)
+    wanted, sizes = vector(op, signal), operand(op, node).sizes()
     if wanted.size(0).item() not in (None, len(axes)):
         raise InvalidModel(f"{node!r}: {wanted.size(0).item()} signal sizes for {len(axes)} axes")
     lengths = [wanted[index] for index in range(len(axes))]
     return [
-        (axis, None if n.item() == -1 else where(n.equals(-1), operand(op, node).size(axis).reshape(), n))
+        None if n.item() == -1 else where(n.equals(-1), sizes.gather(axis), n)
         for axis, n in zip(axes, lengths, strict=True)
     ]
+
+
+def _computed_axes(op: Builder, node: Node, rank: int) -> list[Expr]:
+    """Axes that the model computes, counted from the front."""
+    axes = vector(op, input_of(node, 1))
+    count = axes.size(0).item()
+    if count is None:
+        raise Unsupported(node, "how many axes there are is known at run time only")
+    axes = where(axes < 0, axes + rank, axes)
+    return [axes[index] for index in range(count)]
 
 
 @rule(DOMAIN, "DFT", "IDFT")
@@ -36,9 +52,11 @@ def dft(op: Builder, node: Node) -> Results:
     """DFT-7, IDFT-7."""
     x = input_of(node)
     inverse = int(node.op_type == "IDFT")
-    axes = _axes(op, node, rank_of(node, x) - 1)
-    for axis, length in axes:
-        x = op.DFT(x, length, op.const(axis), inverse=inverse)
+    rank = rank_of(node, x) - 1
+    known = integers(input_of(node, 1))
+    axes = _computed_axes(op, node, rank) if known is None else normal_axes(node, known, rank)
+    for axis, length in zip(axes, _lengths(op, node, axes), strict=True):
+        x = op.DFT(x, length, axis if isinstance(axis, Expr) else op.const(axis), inverse=inverse)
     return x if axes else op.Identity(x)
 
 

@@ -1,0 +1,99 @@
+"""Files and graphs run on inputs: each format's own runtime, and our executor as one of them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from backedge.passes.graph import Graph
+from backedge.runtime import oracles
+from backedge.runtime.executor import Executor, never_compile
+
+Feed = dict[str, Any]
+Outputs = list[Any]
+
+CRASHED = "crashed"
+
+
+def _session(oracle: str, path: Path, options: Mapping[str, Any] | None = None) -> Any:
+    module = importlib.import_module(f"backedge.runtime.oracles.{oracle}_session")
+    return module.open_session(path, dict(options or {}))
+
+
+@dataclass(slots=True)
+class Run:
+    """A file in a runtime: outputs for each feed, None where it gave none."""
+
+    outputs: list[Outputs | None] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    refused: str = ""
+    coarse: bool = False
+
+
+def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = None) -> Run:
+    """A session on all feeds; where a known fault of the runtime spoils an answer there is none."""
+    found = Run(coarse=getattr(session, "coarse", False))
+    for feed in feeds:
+        try:
+            outputs, fault = session.run(dict(feed))
+        except Exception as error:
+            found.outputs.append(None)
+            untold = isinstance(error, TypeError) and "narrow types" in str(error)  # can't be handed over from Python
+            found.errors.append(f"{'fault: ' if untold else ''}{type(error).__name__}: {str(error)[:300]}")
+            continue
+        in_order = names if names is not None and set(names) <= set(outputs) else list(outputs)
+        values = [outputs[name] for name in in_order]
+        found.outputs.append(None if fault else values)
+        found.errors.append(f"fault: {fault}" if fault else "")
+    return found
+
+
+class Ours:
+    """Our executor as a session."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._executor = Executor(graph, compiler=never_compile)
+
+    def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        with np.errstate(all="ignore"):
+            return dict(self._executor.run(feeds)), ""
+
+
+def run_file(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[str] | None, **options: Any) -> Run:
+    if oracle == "openvino":
+        return _run_apart(oracle, path, feeds, names)
+    try:
+        session = _session(oracle, path, options)
+    except Exception as error:
+        return Run([None] * len(feeds), [""] * len(feeds), f"{type(error).__name__}: {str(error)[:300]}")
+    return run_in(session, feeds, names)
+
+
+def _run_apart(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[str] | None) -> Run:
+    """A file in a process of its own: OpenVINO's may die of any inputs after some that it has refused."""
+    outcomes = oracles.run_file(oracle, path, feeds, timeout=20)
+    if outcomes and outcomes[0].stage == "load":
+        return Run([None] * len(feeds), [""] * len(feeds), outcomes[0].error)
+    found = Run(coarse=any(one.coarse for one in outcomes))
+    for one in outcomes:
+        outputs = one.outputs or {}
+        in_order = names if names is not None and set(names) <= set(outputs) else list(outputs)
+        found.outputs.append([outputs[name] for name in in_order] if one.usable else None)
+        crashed = one.stage in ("crash", "timeout")
+        found.errors.append(f"{CRASHED}: {one.error}" if crashed else f"fault: {one.fault}" if one.fault else one.error)
+    return found
+
+
+def run_onnx(path: Path, feeds: Sequence[Feed], names: Sequence[str]) -> Run:
+    """An ONNX file in ONNX Runtime, or in onnx's reference where that has no kernel for it."""
+    run = run_file("onnxruntime", path, feeds, names)
+    if "NOT_IMPLEMENTED" not in run.refused:
+        return run
+    run = run_file("reference", path, feeds, names)
+    if run.refused or any(run.errors):  # its loops aren't reliable
+        return Run([None] * len(feeds), ["fault: no runtime has all of its operators"] * len(feeds))
+    return run
