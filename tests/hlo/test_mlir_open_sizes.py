@@ -205,6 +205,19 @@ def test_pads_of_open_sizes(tmp_path: Path) -> None:
     _check(PADS, [{"x": _floats(b), "y": _floats(b, 2)} for b in (1, 2, 3, 4, 5, 8)], _pads, tmp_path)
 
 
+def test_a_size_that_other_operands_tell(tmp_path: Path) -> None:
+    """A bias has as many elements as there are channels."""
+    text = "f (float[2, 3, 4] x, float[3, 3, 1] w, float[c] v) => (float[2, 3, 4] y, float[2, 3, 4] z) {\n"
+    text += "y = Conv (x, w, v)\nz = ConvTranspose (x, w, v) }"
+    batch = {"x": _floats(2, 3, 4), "w": _floats(3, 3, 1), "v": _floats(3)}
+
+    def convolved(x: Any, w: Any, v: Any) -> Arrays:
+        one, other = (np.einsum(f"{labels},ncl->nol", w[..., 0], x) for labels in ("oc", "co"))
+        return {"y": one + v[:, None], "z": other + v[:, None]}
+
+    _check(text, [batch], convolved, tmp_path)
+
+
 def test_sizes_that_contradict_each_other(tmp_path: Path) -> None:
     """What the model demands of its inputs' sizes is checked when it runs."""
     text = "add (float[b, 2] x, float[b, 2] y) => (float[b, 2] z) { z = Add (x, y) }"
