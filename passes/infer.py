@@ -322,7 +322,7 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
                 changed = True
         if not changed:
             break
-        _drop_shapes(loop.body)
+        drop_shapes(loop.body)
     if earlier is not None:
         earlier[node] = [None if entry.body_input is None else entry.body_input.type for entry in carried]
     trips = static_trips(loop)
@@ -340,8 +340,8 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
     return results
 
 
-def _drop_shapes(graph: Graph) -> None:
-    """Drop shapes that were inferred under a carried type that turned out too narrow."""
+def drop_shapes(graph: Graph) -> None:
+    """Drop shapes in a loop's body that were inferred under a carried type that turned out too narrow."""
     for inner in graph.graphs():
         for node in inner.nodes:
             for value in node.outputs:

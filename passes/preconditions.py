@@ -66,14 +66,15 @@ def size_of_axis(value: Value, axis: int) -> int | None:
 
 
 def axis_of(node: Node, axis: int, rank: int) -> int:
-    """`axis` counted from the front.
+    """`axis` counted from the front; a scalar has one, as ONNX Runtime has it.
 
     Raises:
         Unsupported: a tensor of this rank has no such axis.
     """
-    if not -rank <= axis < max(rank, 1):
+    count = max(rank, 1)
+    if not -count <= axis < count:
         raise Unsupported(node, f"axis {axis} of a tensor of rank {rank}")
-    return axis % max(rank, 1)
+    return axis % count
 
 
 @functools.cache

@@ -54,7 +54,7 @@ def padded(node: Node) -> Shape:
         if size is None or low is None or high is None or interior is None:
             dims.append(None)
             continue
-        gaps = (size - 1) * interior if interior else 0
+        gaps = computed("max", size - 1, 0) * interior if interior else 0
         total = size + low + high + gaps
         if not is_at_most(0, total):
             raise Unsupported(node, f"the size of its result, {open_size(total)}, may be negative")

@@ -65,6 +65,8 @@ def reduce_mean(op: Builder, node: Node) -> Value:
     """ReduceMean-18: the sum along axes by the number of elements that it has; halves in float32."""
     x, axes = required(node, 0), node.input(1)
     attrs = NodeAttributes(node)
+    if x.rank == 0:  # whose one axis, which ONNX Runtime takes, isn't in its shape
+        return op.Identity(x)
     if attrs.flag("noop_with_empty_axes"):
         known = None if axes is None else static_array(axes)
         if axes is not None and known is None:

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 
 from .evaluate import ELEMENTS, element
 from .maker import Missing, Value
-from .operators import Call, Picked, axes, numbers_of, row
+from .operators import Call, Picked, axes, numbers_of, plain, row
 
 # shapes ----------------------------------------------------------------------------------------------
 
@@ -20,6 +20,15 @@ def _(c: Call) -> Picked:
     formal = c.schema.outputs[0].types
     to = c.m.pick_element(sorted(element(kind) for kind in formal))
     return [c.tensor()], {"to": ELEMENTS[to], **c.some_attributes(saturate=c.flag)}
+
+
+@row("ReduceLogSum")
+def _(c: Call) -> Picked:
+    picked = plain(c)
+    x = picked[0][0]
+    if x is not None and "int" in x.element:  # nobody says which integer the logarithm of a negative sum is
+        raise Missing
+    return picked
 
 
 @row("CastLike")

@@ -12,7 +12,7 @@ import pytest
 
 from .maker import OPSETS
 from .models import make
-from .paths import apart
+from .paths import DEMANDED, UNRUN, Run, apart, judged
 from .reduce import clean
 
 TESTS = Path(__file__).parent.parent
@@ -51,6 +51,13 @@ def test_results_are_told_apart() -> None:
     one = np.array([1, 2], np.float32)
     assert apart([one], [np.nextafter(one, np.float32(9))]) < 64 < apart([one], [one * np.float32(1.001)])
     assert apart([one], [one.astype(np.float64)]) == apart([one], [one[:1]]) == np.inf
+
+
+def test_what_a_format_demands_of_sizes_is_no_finding() -> None:
+    for text, kinds in ((f"the size b {DEMANDED['stablehlo']}", []), ("the size b is 0", [UNRUN])):
+        run = Run([None], [text])
+        assert [event.kind for event in judged("stablehlo", run, [{}], [[]], [0.0], [0])] == kinds
+        assert [event.kind for event in judged("ir", run, [{}], [[]], [0.0], [0])] == [UNRUN]
 
 
 @pytest.mark.timeout(600)

@@ -106,6 +106,18 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         (np.array([255, 3, 3], np.uint8), np.array([4, 9, 0], np.uint8)),
         np.array([240, 0, 3], np.uint8),
     ),
+    "the one axis of a scalar, as ONNX Runtime has it": (
+        lambda op, x: (
+            *(op.call(name, x, axis=axis) for name in ("ArgMax", "ArgMin") for axis in (0, -1)),
+            *(
+                op.call(name, x, ints(op, axis))
+                for name in ("ReduceSum", "ReduceMax", "ReduceProd", "ReduceMean", "ReduceL2", "ReduceLogSumExp")
+                for axis in (0, -1)
+            ),
+        ),
+        (np.array(2.5, np.float32),),
+        [np.array(0)] * 4 + [np.array(2.5, np.float32)] * 12,
+    ),
     "bounds that cross": (lambda op, x: op.Clip(x, op.const(3.0), op.const(1.0)), (f32(0, 2, 5),), f32(1, 1, 1)),
     "NaN between bounds": (
         lambda op, x: op.Clip(x, op.const(0.0), op.const(1.0)),

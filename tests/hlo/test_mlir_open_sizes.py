@@ -165,6 +165,59 @@ def test_a_loop_that_never_runs(tmp_path: Path) -> None:
     _check(text, batches, lambda x: {"y": x, "all": np.zeros((0, 2 * len(x)), np.float32)}, tmp_path)
 
 
+PADS = """pads (float[b] x, float[b, c] y) => (float[2] two, float[3] three, float[4, c] four, float[m] moved,
+    float[m] back, float[k] cut) {
+  size2 = Constant <value = int64[1] {2}> ()
+  size3 = Constant <value = int64[1] {3}> ()
+  size4 = Constant <value = int64[1] {4}> ()
+  two = CenterCropPad <axes = [0]> (x, size2)
+  three = CenterCropPad <axes = [0]> (x, size3)
+  four = CenterCropPad <axes = [0]> (y, size4)
+  one = Constant <value = float {1}> ()
+  behind = Constant <value = int64[2] {-3, 7}> ()
+  before = Constant <value = int64[2] {7, -3}> ()
+  wide = Constant <value = int64[2] {3, -2}> ()
+  moved = Pad (x, behind, one)
+  back = Pad (x, before, one)
+  cut = Pad (x, wide, one)
+}"""
+
+
+def _centred(x: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    before, cut = max(size - len(x), 0) // 2, max(len(x) - size, 0) // 2
+    made = np.zeros((size, *x.shape[1:]), x.dtype)
+    kept = x[cut : cut + size]
+    made[before : before + len(kept)] = kept
+    return made
+
+
+def _pads(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Arrays:
+    centred = {"two": _centred(x, 2), "three": _centred(x, 3), "four": _centred(y, 4)}
+    ends = {"moved": (0, 7, 3, 0), "back": (7, 0, 0, 3), "cut": (3, 0, 0, 2)}
+    for name, (before, behind, first, last) in ends.items():
+        wide = np.pad(x, (before, behind), constant_values=1)
+        centred[name] = wide[first : len(wide) - last]
+    return centred
+
+
+def test_pads_of_open_sizes(tmp_path: Path) -> None:
+    """How much is padded or cut off, and whether anything is left of the operand, depends on the size."""
+    _check(PADS, [{"x": _floats(b), "y": _floats(b, 2)} for b in (1, 2, 3, 4, 5, 8)], _pads, tmp_path)
+
+
+def test_a_size_that_other_operands_tell(tmp_path: Path) -> None:
+    """A bias has as many elements as there are channels."""
+    text = "f (float[2, 3, 4] x, float[3, 3, 1] w, float[c] v) => (float[2, 3, 4] y, float[2, 3, 4] z) {\n"
+    text += "y = Conv (x, w, v)\nz = ConvTranspose (x, w, v) }"
+    batch = {"x": _floats(2, 3, 4), "w": _floats(3, 3, 1), "v": _floats(3)}
+
+    def convolved(x: Any, w: Any, v: Any) -> Arrays:
+        one, other = (np.einsum(f"{labels},ncl->nol", w[..., 0], x) for labels in ("oc", "co"))
+        return {"y": one + v[:, None], "z": other + v[:, None]}
+
+    _check(text, [batch], convolved, tmp_path)
+
+
 def test_sizes_that_contradict_each_other(tmp_path: Path) -> None:
     """What the model demands of its inputs' sizes is checked when it runs."""
     text = "add (float[b, 2] x, float[b, 2] y) => (float[b, 2] z) { z = Add (x, y) }"

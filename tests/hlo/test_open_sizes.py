@@ -98,6 +98,15 @@ def test_a_loop_that_carries_what_it_writes(tmp_path: Path) -> None:
     check(fill, [_spec(("b", 2))], [{"b": 3}, {"b": 1}, {"b": 8}], tmp_path)
 
 
+def test_gaps_in_what_may_be_empty(tmp_path: Path) -> None:
+    """Nothing has no gaps between its elements; one element neither."""
+
+    def gaps(x: Any) -> Any:
+        return lax.pad(x[1:], jnp.float32(7), [(1, 2, 1)]), lax.pad(x, jnp.float32(7), [(1, 0, 2)])
+
+    check(gaps, [_spec(("b",))], [{"b": 1}, {"b": 2}, {"b": 5}], tmp_path)
+
+
 def test_a_loop_whose_body_alone_needs_a_size(tmp_path: Path) -> None:
     """Nothing that the loop carries has the size."""
 

@@ -2,6 +2,9 @@
 
 Their computations capture nothing, so small constants go in with them.
 
+Where a value has a known size in one branch, or before the loop, and a bounded one in the other, or after a pass, it
+has the bound in both (`bounds`).
+
 The state of the `while` is, in this order: the number of passes done (s64), what is carried, captured or sliced and
 isn't a small constant, the trip count where it isn't known, the condition where one decides, a buffer for each stack.
 
@@ -22,11 +25,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import permutations
 
 from ....passes.constant_analysis import static_array, static_branch, static_truth
 from ....passes.decompose.library import by_rule, inlined
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.infer import drop_shapes
 from ....passes.loop import DOMAIN as HUB
 from ....passes.loop import (
     Captured,
@@ -46,7 +51,7 @@ from ....passes.rewrite import view as node_view
 from ....passes.sizes import largest, smallest
 from ....passes.structure.unroll import unrolled, without_passes
 from ....passes.types import DType
-from ..infer_open import is_certainly
+from .bounds import bounded, bounded_axes
 from .open_sizes import again, is_sizes, items_of
 from .stacks import Stack, finished, part_of, stack
 from .tools import compare, fill, reshape, scalar, sizes_of
@@ -99,9 +104,13 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
     for index, name in enumerate(("else", "then")):
         twin.regions[f"branch_{index}"], handed = _branch(op, name, node, node.regions[name])
         inputs += handed
-    for old, *both in zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True):
-        if not is_certainly(both[0].type, both[1].type):
-            raise Unsupported(node, f"its branches return {old.name!r} different types: {both[0].type}, {both[1].type}")
+    for at, old in enumerate(node.outputs):
+        types = [region.outputs[at].type for region in twin.regions.values()]
+        for region, (own, other) in zip(twin.regions.values(), permutations(types), strict=True):
+            axes = bounded_axes(other, own)
+            if axes is None:
+                raise Unsupported(node, f"its branches return {old.name!r} different types: {types[0]}, {types[1]}")
+            region.outputs[at] = bounded(type(op)(op.rewriter, region), region.outputs[at], axes)
     made = op.insert(twin, inputs, {}, len(node.outputs))
     return [made] if len(node.outputs) == 1 else list(made)
 
@@ -109,8 +118,19 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
 _MOST_UNROLLED = 64  # passes of a loop whose state changes its shape
 
 
+_MOST_WRITTEN = 200_000  # operators of all passes of such loops, also of those in each other
+
+_CHANGING, _BOUNDED = "hlo changing", "hlo bounded"
+"""What a loop's body, and each copy of it, has in `meta` once that is found, so that it isn't looked for anew in each
+loop around it: that what is carried changes its type; the axes along which what is carried has a bound, by slot."""
+
+
 class _Changes(Exception):
     """A carried value doesn't keep its type; the argument says which."""
+
+
+class _Bounds(Exception):
+    """The body gives bounds for known sizes of what is carried; the argument says along which axes, by slot."""
 
 
 @dataclass(slots=True)
@@ -158,8 +178,10 @@ def _element(body: Builder, node: Node, slot: Sliced, sequence: Value, index: Va
     return piece if slot.part is not None else reshape(body, piece, sizes[:axis] + sizes[axis + 1 :])
 
 
-def _enter(state: _State, node: Node, entry: Entry, indices: dict[int, int]) -> Value:
-    """What stands for a slot's body input in the new body."""
+def _enter(
+    op: Builder, state: _State, node: Node, entry: Entry, indices: dict[int, int], axes: frozenset[int] = frozenset()
+) -> Value:
+    """What stands for a slot's body input in the new body; along `axes` its size is a bound."""
     old, operand = entry.body_input, entry.operand
     assert old is not None
     match entry.slot:
@@ -172,6 +194,7 @@ def _enter(state: _State, node: Node, entry: Entry, indices: dict[int, int]) -> 
             if repeated is not None:
                 return repeated
     assert operand is not None
+    operand = bounded(op, operand, axes)
     index = indices[entry.indices.body_input] = state.add(operand, old.name)
     if isinstance(entry.slot, Sliced):
         return _element(state.body, node, entry.slot, state.body_inputs[index], state.body_inputs[0])
@@ -195,13 +218,20 @@ def loop(op: Builder, node: Node) -> list[Value]:
         if all(value.tensor.static_shape is not None for value in stacked):
             return without_passes(op, node)
         return _empty(op, node, view)
-    try:
-        return _while(op, node, view, trips)
-    except _Changes as changes:
-        made = _unrolled(op, node)
-        if made is None:
-            raise Unsupported(node, str(changes)) from None
-        return made
+    known = view.body.meta
+    made = _unrolled(op, node) if _CHANGING in known else None
+    while made is None:
+        try:
+            return _while(op, node, view, trips)
+        except _Bounds as found:
+            known[_BOUNDED] = found.args[0]
+            drop_shapes(view.body)
+        except _Changes as changes:
+            known[_CHANGING] = True
+            made = _unrolled(op, node)
+            if made is None:
+                raise Unsupported(node, str(changes)) from None
+    return made
 
 
 def _with_open_sizes(node: Node, trips: TripCount) -> TripCount:
@@ -224,12 +254,18 @@ def _while(op: Builder, node: Node, view: Loop, trips: TripCount) -> list[Value]
     state.add(scalar(op, 0, DType.INT64), "i")
     state.body_outputs[0] = body.add(state.body_inputs[0], scalar(body, 1, DType.INT64))
     indices: dict[int, int] = {}
-    arguments = [_enter(state, node, entry, indices) for entry in view.entries if entry.body_input is not None]
+    bounds: dict[int, frozenset[int]] = view.body.meta.get(_BOUNDED, {})
+    arguments = [
+        _enter(op, state, node, entry, indices, bounds.get(entry.indices.body_input, frozenset()))
+        for entry in view.entries
+        if entry.body_input is not None
+    ]
     limit = None if trips.count is None else state.add(reshape(op, trips.count, ()), "trip")
     outs = body.inline(view.body, arguments)
     decides = _add_condition(op, state, view, trips, outs)
     certain = trips.bounded and trips.most is not None and decides is None
     results: list[int | Stack] = []
+    more: dict[int, frozenset[int]] = {}
     for entry in view.entries:
         if entry.result is None:
             continue
@@ -246,12 +282,16 @@ def _while(op: Builder, node: Node, view: Loop, trips: TripCount) -> list[Value]
             results.append(made)
             continue
         index = indices[entry.indices.body_input]
-        if not is_certainly(value.type, state.body_inputs[index].type):
-            raise _Changes(
-                f"{entry.result.name!r} changes its type from {state.body_inputs[index].type} to {value.type}"
-            )
-        state.body_outputs[index] = value
+        before = state.body_inputs[index].type
+        longer, shorter = bounded_axes(before, value.type), bounded_axes(value.type, before)
+        if longer is None or shorter is None:
+            raise _Changes(f"{entry.result.name!r} changes its type from {before} to {value.type}")
+        if shorter:
+            more[entry.indices.body_input] = shorter
+        state.body_outputs[index] = bounded(body, value, longer)
         results.append(index)
+    if more:
+        raise _Bounds({at: bounds.get(at, frozenset()) | more.get(at, frozenset()) for at in {*bounds, *more}})
     whole = _while_node(op, state, trips.most, limit, decides)
     return [
         whole[found] if isinstance(found, int) else finished(op, node, found, whole[found.index], whole[0], certain)
@@ -264,7 +304,7 @@ def _empty(op: Builder, node: Node, view: Loop) -> list[Value]:
     state, indices = _State(op.region("body")), dict[int, int]()
     state.add(scalar(op, 0, DType.INT64), "i")
     try:
-        arguments = [_enter(state, node, entry, indices) for entry in view.entries if entry.body_input is not None]
+        arguments = [_enter(op, state, node, entry, indices) for entry in view.entries if entry.body_input is not None]
         outs = state.body.inline(view.body, arguments)
     except InvalidModel as error:
         raise Unsupported(node, f"it never runs, and how large its parts were isn't known: {error}") from None
@@ -322,11 +362,18 @@ def _unrolled(op: Builder, node: Node) -> list[Value] | None:
     """The passes one after the other, of the types that they have; None where it isn't certain which there are, or
     they are many."""
     twin, body = node_view(node, list(node.inputs)), node.regions["body"].copy()
-    for value in (value for inner in body.nodes for value in inner.outputs):
-        value.type = None
+    drop_shapes(body)
     twin.regions = {"body": body}
     made = by_rule(twin, op.rewriter.notes, {(HUB, "Loop"): [lambda op, node: unrolled(op, node, _MOST_UNROLLED)]})
-    return None if made is None else inlined(op, node, made)
+    if made is None:
+        return None
+    context = op.rewriter.context
+    context.written += len(made.nodes)
+    if context.written > _MOST_WRITTEN:
+        raise Unsupported(
+            node, "what it carries changes its sizes, and its passes and those of the loops around it are too many"
+        )
+    return inlined(op, node, made)
 
 
 RULES = collect(globals())

@@ -32,7 +32,8 @@ def _axes(node: Node, rank: int) -> list[int]:
     stated = ints_of(node, 1, "axes")
     if not stated:
         return [] if flag(node, "noop_with_empty_axes") else list(range(rank))
-    return sorted(axis_of(node, axis, rank) for axis in stated)
+    axes = sorted(axis_of(node, axis, rank) for axis in stated)
+    return axes if rank else []  # a scalar's one axis is none
 
 
 @rule("", *_REDUCTIONS)
@@ -73,6 +74,8 @@ def arg_max(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     have, dtype = sizes_of(node, x), dtype_of(node, x)
     axis = axis_of(node, node.attributes.get("axis", 0), len(have))
+    if not have:
+        return scalar(op, 0, DType.INT64)
     largest = node.op_type == "ArgMax"
     region = _better(op, dtype, "GT" if largest else "LT", flag(node, "select_last_index"))
     start = scalar(op, dtype.limits[0 if largest else 1], dtype)

@@ -58,13 +58,15 @@ _LARGE = (1 << 20, (1 << 20) + 1, (1 << 21) - 1)
 @dataclass(slots=True)
 class Context:
     """Knowledge of one conversion (`rewriter.context`): the scalar constants of each graph, and the
-    open sizes in it; results that are named; the symbols of the inputs' sizes; operands that types told."""
+    open sizes in it; results that are named; the symbols of the inputs' sizes; operands that types told; how many
+    operators were written for passes of loops one by one."""
 
     scalars: dict[tuple[Graph, DType, bytes], Value] = field(default_factory=dict)
     results: set[Value] = field(default_factory=set)
     sizes: dict[tuple[Graph, str, DType], Value] = field(default_factory=dict)
     symbols: set[str] = field(default_factory=set)
     declared: dict[str, None] = field(default_factory=dict)
+    written: int = 0
 
     @property
     def is_open(self) -> bool:

@@ -134,9 +134,13 @@ def reshape(op: Builder, value: Value, shape: Sequence[int]) -> Value:
 
 
 def broadcast(op: Builder, value: Value, shape: Sequence[int], dimensions: Sequence[int]) -> Value:
-    """`value` repeated into `shape`, its own dimensions at `dimensions`."""
+    """`value` repeated into `shape`, its own dimensions at `dimensions`; XLA sees to it that one of them that is open
+    has the size it has there."""
     if value.tensor.shape == tuple(shape):
         return value
+    own, have = tuple(shape[axis] for axis in dimensions), value.tensor.shape or ()
+    if own != have and any(isinstance(size, str) for size in have):
+        value = reshape(op, value, own)
     return op.call("broadcast", value, dimensions=tuple(dimensions), _types=[typed(value, shape)])
 
 

@@ -9,7 +9,7 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.sizes import dims_of
+from ....passes.sizes import dims_of, largest, smallest
 from ....passes.types import DType, Shape, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
@@ -143,19 +143,20 @@ def pad(op: Builder, node: Node) -> Results:
     x, value = Array(op, input_of(node, 0)), Array.of(op, input_of(node, 1))
     shape = shape_of(node, input_of(node, 0))
     parts: tuple[PadDim, ...] = node.attributes.get("padding", ())
-    gaps = [part.interior if part.interior and size > 1 else 0 for part, size in zip(parts, shape, strict=True)]
-    wide = [size + (size - 1) * gap if gap else size for size, gap in zip(shape, gaps, strict=True)]
+    gaps = [part.interior if size not in (0, 1) else 0 for part, size in zip(parts, shape, strict=True)]
+    wide = [size + largest(size - 1, 0) * gap if gap else size for size, gap in zip(shape, gaps, strict=True)]
     # in the positions of the widened operand the result is what lies from -low to its size + high
     low = [-part.low for part in parts]
     high = [size + part.high for part, size in zip(parts, wide, strict=True)]
     have = [size * (gap + 1) for size, gap in zip(shape, gaps, strict=True)]  # with a gap behind the last one, too
-    starts = [max(start, 0) for start in low]
-    stops = [min(end, size) for end, size in zip(high, have, strict=True)]
+    starts = [largest(start, 0) for start in low]
+    stops = [largest(smallest(end, size), 0) for end, size in zip(high, have, strict=True)]
     fixed = [pair for pair in zip(starts, stops, strict=True) if all(isinstance(end, int) for end in pair)]
     if any(start >= stop for start, stop in fixed) or _same(x, value):
         return value.broadcast_to(*(end - start for start, end in zip(low, high, strict=True))).value()
-    before = [max(-start, 0) for start in low]
-    behind = [max(end - size, 0) for end, size in zip(high, have, strict=True)]
+    # an open size may leave nothing of the operand: then all is before it or behind it
+    before = [largest(smallest(end, 0) - start, 0) for start, end in zip(low, high, strict=True)]
+    behind = [largest(end - largest(size, start), 0) for start, end, size in zip(low, high, have, strict=True)]
     return x.dilate([gap + 1 for gap in gaps], value).slice(starts, stops).pad(before, behind, value).value()
 
 
