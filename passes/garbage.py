@@ -6,6 +6,8 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
+_frozen_by_others = False
+
 
 @contextlib.contextmanager
 def bulk() -> Iterator[None]:
@@ -17,10 +19,20 @@ def bulk() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # all that was made counts as old: the collector needn't look at it at once
+        if not _is_frozen_by_others():  # all that was made counts as old: the collector needn't look at it at once
             gc.freeze()
             gc.unfreeze()
         gc.enable()
+
+
+def _is_frozen_by_others() -> bool:
+    """Whether `gc.unfreeze` would undo what others have frozen; once it did, it counts as so for good.
+
+    Python finds the number by walking over all that is frozen, which takes longer than most models do.
+    """
+    global _frozen_by_others
+    _frozen_by_others = _frozen_by_others or gc.get_freeze_count() > 0
+    return _frozen_by_others
 
 
 _MANY = 100_000

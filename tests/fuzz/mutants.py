@@ -27,14 +27,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from . import messages, texts, trees
+from . import bridge, messages, texts, trees
+from .bridge import warm
 from .lines import Lines
 from .sample import Sample
 from .seeds import SUFFIXES, seeds
-from .trial import Outcome, Plan, trial, warm
+from .trial import Outcome, Plan, trial
 
 FORMATS = (*SUFFIXES,)
 _MOST_SEEDS = 3000
+_SMALLER = 0.8  # how often the smaller of two files is mutated: the largest take a hundred times as long
 _HANG = 100.0  # seconds without an answer
 _MEMORY = 3 << 30
 _REDUCING_SECONDS = 20.0
@@ -42,9 +44,9 @@ Mutate = Callable[[Sample, Random, list[Sample]], Sample]
 MUTATE: dict[str, Mutate] = {
     ".onnx": messages.mutated,
     ".xml": trees.mutated_xml,
-    ".hlo": texts.mutated,
-    ".mlir": texts.mutated,
-    ".mlirbc": lambda sample, random, others: sample.but(texts.scrambled(sample.data, random)),
+    ".hlo": texts.mutated_hlo,
+    ".mlir": bridge.mutated,
+    ".mlirbc": bridge.mutated,
     **dict.fromkeys(SUFFIXES["mdf"], trees.mutated_mdf),
 }
 REDUCE: dict[str, Callable[[Sample], Iterator[Sample]]] = {
@@ -94,6 +96,8 @@ class Mutants:
     def one(self, number: int) -> tuple[Sample, Plan]:
         random = Random(f"{self.format}/{self.seed}/{number}")
         sample = random.choice(self.corpus)
+        if random.random() < _SMALLER:
+            sample = min(sample, random.choice(self.corpus), key=lambda one: one.size)
         others = [random.choice(self.corpus) for _ in range(12)]
         alike = [other for other in others if other.suffix == sample.suffix]
         with contextlib.suppress(RecursionError):

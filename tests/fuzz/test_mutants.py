@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
+from .bridge import warm
 from .mutants import Mutants, tried
 from .seeds import seeds
-from .trial import warm
 
 COUNTS = {"onnx": 500, "openvino": 300, "hlo": 500, "mdf": 300, "stablehlo": 40}
 

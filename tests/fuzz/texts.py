@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator
 from random import Random
 
+from backedge.convert.hlo.read import from_text
+from backedge.passes.errors import BackedgeError
+
 from .sample import INTEGERS, NAMES, Sample
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[%@#]?[\w.-]+|\s+|[^\w\s]')
@@ -14,6 +17,7 @@ _STATED = re.compile(
     r"(?<== )(?:\w+\[[^\]]*\](?:\{[^}]*\})?|\([^()=]*\)) (?!(?:parameter|constant|iota|while)\()(?=[\w-]+\()"
 )
 """Types of results that follow from the operands' in most instructions of HLO."""
+_ATTEMPTS = 5
 _TYPES = ("f32", "f64", "f16", "bf16", "s32", "s64", "u8", "pred", "c64", "token", "s4", "f8e4m3fn", "i32", "i64", "i1")
 
 
@@ -27,6 +31,21 @@ def mutated(sample: Sample, random: Random, others: list[Sample]) -> Sample:
     for _ in range(random.choice((1, 1, 1, 1, 2, 3))):
         text = _line(text, random, others) if random.random() < 0.15 else _token(text, random, others)
     return sample.but(text.encode(errors="replace"))
+
+
+def mutated_hlo(sample: Sample, random: Random, others: list[Sample]) -> Sample:
+    """As `mutated`, in most cases until it can be read: most changes are refused before they mean anything."""
+    changed = mutated(sample, random, others)
+    for _ in range(_ATTEMPTS if random.random() < 0.6 else 0):
+        try:
+            from_text(changed.data.decode())
+        except (BackedgeError, UnicodeDecodeError):
+            changed = mutated(sample, random, others)
+        except Exception:
+            break
+        else:
+            break
+    return changed
 
 
 def _line(text: str, random: Random, others: list[Sample]) -> str:
@@ -66,16 +85,29 @@ def _token(text: str, random: Random, others: list[Sample]) -> str:
             (random.choice(alike), str(random.choice(INTEGERS)), str(random.randrange(9)), "nan")
         )
     elif _WORD.match(token):
-        source = (
-            tokens if random.random() < 0.7 else _TOKEN.findall(random.choice(others).data.decode(errors="replace"))
-        )
-        alike = [one for one in source if _WORD.match(one)] or [token]
-        tokens[at] = random.choice(
-            (random.choice(alike), random.choice(alike), random.choice(_TYPES), random.choice(NAMES))
-        )
+        is_own = random.random() < 0.7
+        source = tokens if is_own else _TOKEN.findall(random.choice(others).data.decode(errors="replace"))
+        if random.random() < 0.7:
+            tokens[at] = _of_like_use(source, _use(tokens, at), random) or token
+        else:
+            alike = [one for one in source if _WORD.match(one)] or [token]
+            tokens[at] = random.choice((random.choice(alike), random.choice(_TYPES), random.choice(NAMES)))
     else:
         tokens[at] = tokens[random.choice(seen)]
     return "".join(tokens)
+
+
+def _use(tokens: list[str], at: int) -> tuple[str, str]:
+    """What a word is by what stands beside it: an opcode before "(", a type before "[", a name before "=" or ","."""
+    after = next((one for one in tokens[at + 1 : at + 3] if not one.isspace()), "")
+    before = next((one for one in reversed(tokens[max(at - 2, 0) : at]) if not one.isspace()), "")
+    return tokens[at][:1] if tokens[at][0] in "%@#" else "=" if before == "=" else "", after[:1]
+
+
+def _of_like_use(tokens: list[str], use: tuple[str, str], random: Random) -> str:
+    """A word that is used like that, among some that are looked at."""
+    tried = (random.randrange(len(tokens)) for _ in range(300 if tokens else 0))
+    return next((tokens[at] for at in tried if _WORD.match(tokens[at]) and _use(tokens, at) == use), "")
 
 
 def scrambled(data: bytes, random: Random) -> bytes:

@@ -7,7 +7,6 @@ asked, and run on small inputs. It may be refused at any of these steps by an er
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import io
 import math
 import os
@@ -25,20 +24,16 @@ from typing import Any
 
 from backedge.convert.files import load, to_dialect, to_hub
 from backedge.convert.format import FORMATS, Format
-from backedge.convert.hlo import stablehlo
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 from backedge.passes.graph import Value
 from backedge.passes.types import TensorType
 from backedge.runtime.compare.input_roles import signature_of
 from backedge.runtime.compare.inputs import design
 from backedge.runtime.executor import Executor, never_compile
-from backedge.runtime.oracles import xla_bridge
-from backedge.runtime.oracles.xla_files import read_computation
 
 from .sample import Sample
 
 _ROOT = Path(__file__).parents[2]
-_OURS = ("AssertionError", "AttributeError", "IndexError", "KeyError", "NameError", "RecursionError", "TypeError")
 _SECONDS, _RUN_SECONDS = 10, 4
 _MOST_ELEMENTS = 1 << 22  # of an input that is made for a run
 TARGETS = [
@@ -197,46 +192,3 @@ def _unread(path: Path) -> str:
 def _kind_of(text: str) -> str:
     """A message without what differs between models."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|\d+|\([^()]*\)|\[[^\]]*\]", "_", text)[:90]
-
-
-def ask_in_fork(to: str, data: bytes, timeout: float, *files: Path) -> bytes:
-    """What `stablehlo._ask` does, in a fork of this process, which has imported jaxlib."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if not pid:
-        faulthandler.disable()  # jaxlib may end the process over a damaged file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, _SECONDS)
-        with os.fdopen(writing, "wb") as pipe:
-            try:
-                pipe.write(b"+" + _bridged(to, data, *files))
-            except Unsupported as error:
-                pipe.write(b"?" + str(error).encode(errors="replace"))
-            except BaseException as error:
-                pipe.write(b"!" + (f"{type(error).__name__} {error}").encode(errors="replace"))
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        answer = pipe.read()
-    os.waitpid(pid, 0)
-    if answer[:1] == b"+":
-        return answer[1:]
-    text = answer[1:].decode(errors="replace")
-    if text.startswith(_OURS):
-        raise AssertionError(text)
-    if answer[:1] == b"?":
-        raise Unsupported("jaxlib", text)
-    raise InvalidModel(text or "jaxlib can't read this: its process ended")
-
-
-def _bridged(to: str, data: bytes, *files: Path) -> bytes:
-    if files:
-        return xla_bridge._made(to, *files)
-    return xla_bridge.hlo_text(read_computation(data)).encode()
-
-
-def warm() -> None:
-    """Import what trials need, once for all forks."""
-    read_computation  # noqa: B018
-    stablehlo._ask = ask_in_fork
