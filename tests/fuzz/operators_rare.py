@@ -43,13 +43,14 @@ def _(c: Call) -> Picked:
 
 @row("MaxUnpool")
 def _(c: Call) -> Picked:
-    """Of what was pooled before, so that the places are of this size."""
+    """Of what was pooled before, to its size, whatever that is."""
     x = c.tensor(0, shape=(1, c.m.random.randint(1, 2), *(2 * c.m.random.randint(1, 3) for _ in range(2))))
     if x.element not in ("float", "double"):
         raise Missing
     window: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
     pooled, places = c.m.emit(c.s, "MaxPool", [x], 2, **window)
-    return [pooled, places, c.m.ints(c.s, *x.shape) if c.m.chance(0.5) else None], window
+    (size,) = c.m.emit(c.s, "Shape", [x])
+    return [pooled, places, size], window
 
 
 @row("DeformConv")
