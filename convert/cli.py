@@ -15,6 +15,8 @@ from collections.abc import Sequence
 import click
 
 from ..passes.errors import OverLimit
+from ..passes.exit_codes import ExitCode
+from ..passes.limits import too_few_addresses
 from .commands import compare, convert, inspect
 from .ending import ending
 from .request import Request
@@ -61,6 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _code(arguments: Sequence[str] | None) -> int:
     """Run the command, and say why it ended early if it did."""
     request = Request()
+    if few := too_few_addresses():  # for what tells it well, too
+        sys.stderr.write(f"backedge: {few}\n")
+        return ExitCode.UNUSABLE
     try:
         return _run(arguments, request)
     except BrokenPipeError:  # the reader of our output has seen enough

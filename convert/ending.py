@@ -26,6 +26,7 @@ from ..passes.exit_codes import ExitCode
 from .stopping import Stopped
 
 _NO_ROOM = "failed to map segment"  # for a library, says the system's loader
+_NO_THREAD = "can't start new thread"
 _OF_THE_SYSTEM = frozenset(
     getattr(errno, name)
     for name in "EAGAIN EDQUOT EFBIG EIO EMFILE ENFILE ENOMEM ENOSPC EROFS".split()  # noqa: SIM905
@@ -81,6 +82,8 @@ def ending(error: BaseException) -> Ending:
             return Ending(ExitCode.UNUSABLE, "failed", _one_line(str(error)))
         case MemoryError() | ImportError() if isinstance(error, MemoryError) or _NO_ROOM in str(error):
             return Ending(ExitCode.UNUSABLE, "failed", "out of memory")
+        case RuntimeError() if str(error) == _NO_THREAD:
+            return Ending(ExitCode.UNUSABLE, "failed", "out of memory or processes: no thread can be started")
         case RecursionError():
             return Ending(ExitCode.UNUSABLE, "failed", "nested too deeply")
     saved = _saved(error)

@@ -37,6 +37,10 @@ several of them."""
 PASSES_A_SECOND = 10_000_000
 """Operators of a loop's body that a runtime runs in a second, at the very best."""
 
+ADDRESS_SPACE = 400 << 20
+"""Bytes of addresses that a process takes before it has read a model. NumPy's OpenBLAS ends the process where it gets
+less: with exit code 1, or as if by Ctrl-C."""
+
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 
 _stored = 0
@@ -74,6 +78,18 @@ def stored() -> int:
 def for_children() -> dict[str, str]:
     """What the environment of a process that runs a model says of the limits."""
     return {VARIABLE: str(memory()), _ROOM: str(room())}
+
+
+def too_few_addresses() -> str:
+    """What is wrong where the process is limited (`ulimit -v`) to fewer addresses than libraries take; else ""."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return ""
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if most == resource.RLIM_INFINITY or most >= ADDRESS_SPACE:
+        return ""
+    return f"{told(most)} of addresses (ulimit -v) are too few, {told(ADDRESS_SPACE)} are needed"
 
 
 def machine_memory() -> int:

@@ -36,6 +36,13 @@ def convert(*arguments, **options):
 conversion.convert = convert
 sys.modules["rich.markup"] = None
 """
+_ADDRESSES = "import resource; resource.setrlimit(resource.RLIMIT_AS, ({0}, {0}))"
+_NO_THREAD = """
+import threading
+def start(self):
+    raise RuntimeError("can't start new thread")
+threading.Thread.start = start
+"""
 _HOMELESS = "import os; os.environ.pop('HOME', None); os.environ.pop('XDG_CACHE_HOME', None)"
 
 
@@ -69,6 +76,8 @@ CASES = {
         FULL,
     ),
     "no memory to tell it well": Case(["convert", "m.onnx", "o.xml"], _NO_MEMORY, 2, "backedge: out of memory"),
+    "few addresses": Case(["convert", "m.onnx", "o.xml"], _ADDRESSES.format(300 << 20), 2, "are too few"),
+    "no thread": Case(["convert", "m.onnx", "o.xml"], _NO_THREAD, 2, "no thread can be started"),
     "no home": Case(["convert", "m.onnx", "o.xml"], _HOMELESS, 0, None, {"o.xml", "o.bin"}),
     "no home, a loop": Case(["run", str(LCG)], _HOMELESS, 0),
     "a home that isn't there": Case(["run", str(LCG)], "import os; os.environ['HOME'] = '/nowhere/at/all'", 0),
