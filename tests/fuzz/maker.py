@@ -82,7 +82,7 @@ class Maker:
         self.random = random.Random(f"fuzz {seed}")
         self.numbers = np.random.default_rng(seed)
         self.opset = self.random.choice(OPSETS) if opset is None else opset
-        self.ir = _ir_version(self.opset)
+        self.ir = ir_version(self.opset)
         self.inputs: list[Value] = []
         self.shapes: dict[str, list[int | str | None]] = {}
         self.initializers: list[onnx.TensorProto] = []
@@ -318,7 +318,7 @@ class Maker:
         return Scope([*([] if closed else s.pool), *pool], [], s.depth + 1, closed or s.closed)
 
 
-def _ir_version(opset: int) -> int:
+def ir_version(opset: int) -> int:
     return next(version for version, table in _IR if opset <= table)
 
 

@@ -28,7 +28,7 @@ from trust.feeds import feeds as random_feeds
 from trust.judge import in_child
 
 from .maker import Maker
-from .paths import CRASHED, DIFFERENT, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
+from .paths import CRASHED, DIFFERENT, EXPLAINED, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
 from .reduce import reduced
 
 _PARTICULAR = re.compile(r"\b\w*_\d+\b|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^()]*\)|-?\d+(\.\d+)?(e[-+]?\d+)?|nan|inf")
@@ -162,7 +162,7 @@ def main() -> None:
         counts["models"] += 1
         for event in found.events:
             counts[f"{event.path}: {event.kind}"] += 1
-            if event.kind in ("refused", UNKNOWN):
+            if event.kind in ("refused", UNKNOWN, EXPLAINED):
                 refusals[signature(event)] += 1
                 first.setdefault(signature(event), found.seed)
         for event in found.findings:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import random
+import signal
 import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from onnx.reference import ReferenceEvaluator
 from trust.judge import ROUNDING, nudged, units
 
 from .maker import OPSETS
+from .settle import TooLong, settled, shown_value
 
 Feed = dict[str, Any]
 Outputs = list[Any]
@@ -42,7 +45,7 @@ TARGETS: dict[str, dict[str, Any]] = {
 WRONG, CRASHED, UNLOADED, UNRUN = "wrong", "crashed", "not loaded", "not run"
 EXECUTOR, DIFFERENT, UNREAD, THEIRS = "executor", "falsely different", "source refused", "runtimes disagree"
 DOUBT = "executor or onnxruntime"
-REFUSED, FINE, UNKNOWN = "refused", "fine", "no truth"
+REFUSED, FINE, UNKNOWN, EXPLAINED = "refused", "fine", "no truth", "explained"
 FINDINGS = (WRONG, CRASHED, UNLOADED, UNRUN, EXECUTOR, DIFFERENT, UNREAD, DOUBT, THEIRS)
 """What is a fault, of ours or of a runtime's; the most severe first."""
 
@@ -122,6 +125,10 @@ def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = No
     for feed in feeds:
         try:
             outputs, fault = session.run(dict(feed))
+        except TooSlow:
+            found.outputs.append(None)
+            found.errors.append("fault: no answer in time")
+            continue
         except Exception as error:
             found.outputs.append(None)
             found.errors.append(f"{type(error).__name__}: {str(error)[:300]}")
@@ -133,6 +140,10 @@ def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = No
     return found
 
 
+_SECONDS = 5.0
+"""Until our executor is broken off."""
+
+
 class Ours:
     """Our executor as a session."""
 
@@ -140,8 +151,32 @@ class Ours:
         self._executor = Executor(graph, compiler=never_compile)
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), time_limit(_SECONDS):
             return dict(self._executor.run(feeds)), ""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Break off a loop of very many passes; only in a process's main thread.
+
+    Raises:
+        TooSlow: it took longer.
+    """
+
+    def end(*_: Any) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class TooSlow(BaseException):
+    """No answer in time; no error that an executor could take for its own."""
 
 
 def run_file(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[str] | None, **options: Any) -> Run:
@@ -207,15 +242,8 @@ def shown(a: Outputs, b: Outputs) -> str:
     """The first of the outputs that differ, in one line."""
     for k, (x, y) in enumerate(zip(a, b, strict=False)):
         if apart([x], [y]) > ROUNDING:
-            return f"output {k}: {_short(x)} against {_short(y)}"
+            return f"output {k}: {shown_value(x)} against {shown_value(y)}"
     return f"{len(a)} outputs against {len(b)}"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_short, value[:3]))}]"
-    array = np.asarray(value)
-    return f"{array.dtype}{list(array.shape)} {' '.join(map(str, array.reshape(-1)[:6]))}"
 
 
 JUDGES: dict[str, dict[str, Any]] = {"onnxruntime": {"level": "disable_all", "seconds": 3}, "reference": {}}
@@ -258,13 +286,13 @@ def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: 
             if "executor" in given:  # one of the two is wrong
                 told = shown(given["onnxruntime"], given["executor"])  # type: ignore[arg-type]
                 events.append(Event("source", DOUBT, told, k))
-            else:
-                agreed = given["onnxruntime"]
+            elif not (runs["reference"].errors[k] and not runs["reference"].errors[k].startswith("fault:")):
+                agreed = given["onnxruntime"]  # else two of three refuse the inputs
         values.append(agreed if np.isfinite(noise) else None)
         slack.append(limit)
         if agreed is None or not np.isfinite(noise):
             continue
-        if ours.outputs[k] is None and _sizes(feeds[k]) != _sizes(feeds[0]):
+        if ours.outputs[k] is None and (_sizes(feeds[k]) != _sizes(feeds[0]) or ours.errors[k].startswith("fault:")):
             continue  # sizes that needn't go together: what runtimes don't check isn't valid yet
         if ours.outputs[k] is None:
             events.append(Event("source", EXECUTOR, ours.errors[k] or ours.refused, k))
@@ -312,13 +340,37 @@ def examine(job: Job) -> Iterator[Event]:
             return
         runs["executor"] = run_in(Ours(hub), job.feeds)
         truth, events = truth_of(runs, source, job.feeds, names)
-        yield from events
+        for event in events:
+            yield settle(event, hub, job.feeds[event.feed], truth)
         if all(one is None for one in truth.values):
             told = {who: run.refused or next(filter(None, run.errors), "other values") for who, run in runs.items()}
             yield Event("source", UNKNOWN, "; ".join(f"{who}: {why[:200]}" for who, why in told.items()))
         for path in job.paths:
             yield Event(path, "")
             yield from _path(path, job, source, folder / path, truth, names, hub)
+
+
+def settle(event: Event, hub: Graph, feed: Feed, truth: Truth) -> Event:
+    """The event with the operators that differ; as explained, if they and what follows of them are all of it.
+
+    What two runtimes give in the same way isn't held to be one's fault: then only rounding explains it.
+    """
+    theirs = truth.theirs[event.feed]
+    if theirs is None:
+        return event
+    try:
+        with time_limit(4 * _SECONDS):
+            found = settled(hub, feed)
+    except (TooLong, TooSlow):
+        return event
+    if found.refused:
+        return Event(event.path, EXPLAINED, f"onnx's reference refuses it, too: {event.text}", event.feed)
+    faults = dict.fromkeys([*found.unknown, *(found.known if event.kind == EXECUTOR else ())])
+    if faults:
+        return replace(event, text=f"{event.text[:200]}; {'; '.join(faults)}")
+    if apart(theirs, found.outputs) > truth.slack[event.feed]:
+        return replace(event, text=f"{event.text}; not by operators alone")
+    return Event(event.path, EXPLAINED, "; ".join(dict.fromkeys(found.known)) or "rounding", event.feed)
 
 
 def _limit() -> None:
