@@ -63,6 +63,17 @@ def test_what_is_known_is_told(name: str, tmp_path: Path) -> None:
     assert event.text.startswith(name)
 
 
+def test_the_reference_is_the_third_judge(tmp_path: Path) -> None:
+    """ONNX Runtime multiplies before it takes the mean off, and loses the bias."""
+    text = "g (float[1, 1, 1] x, float[1] s) => (float[1, 1, 1] y) { y = InstanceNormalization (x, s, s) }"
+    distance, event = judged(text, {"x": np.float32([[[1879]]]), "s": np.float32([0.001776])}, tmp_path)
+    assert distance > 64
+    assert event.kind == EXPLAINED
+    assert event.text.startswith(
+        "InstanceNormalization-22: onnx's reference gives what we do, float32[1, 1, 1] 0.001776,"
+    )
+
+
 def test_what_two_runtimes_give_is_no_fault_of_theirs(tmp_path: Path) -> None:
     _, event = judged(*KNOWN["Shrink"], tmp_path, EXECUTOR)
     assert event.kind == EXECUTOR
