@@ -8,7 +8,6 @@ import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
-import onnxruntime
 import pytest
 from backedge.passes.errors import InvalidModel
 from backedge.runtime.executor import ExecutionError
