@@ -406,6 +406,53 @@ def onnxruntime_long_sum() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.array([[2**53 + 1], [1]])), [[2**53 + 2]]
 
 
+@_fault("onnxruntime", "Shrink of float64 is computed in float32", "Shrink: the same type as the input", "no")
+def onnxruntime_shrink() -> tuple[Any, Any]:
+    text = "g (double[1] x) => (double[1] y) { y = Shrink <lambd = 0.0> (x) }"
+    return onnxruntime_run(text, x=np.array([1 + 2.0**-40])), [1 + 2.0**-40]
+
+
+@_fault("onnxruntime", "NonZero of a scalar has a row", 'NonZero: "for scalar input (0, N) instead of (1, N)"', "no")
+def onnxruntime_nonzero_of_scalar() -> tuple[Any, Any]:
+    text = "g (float x) => (int64[r, n] y) { y = NonZero (x) }"
+    return onnxruntime_run(text, x=np.array(3, np.float32)), []
+
+
+@_fault(
+    "onnxruntime",
+    "SplitToSequence drops the axis although `split` is given",
+    'SplitToSequence: "If input split is specified, this attribute is ignored"',
+    "no",
+)
+def onnxruntime_split_axis() -> tuple[Any, Any]:
+    text = """g (float[1, 2] x) => (float[1, k] y) <int64 s = {1}, int64 first = {0}> {
+        parts = SplitToSequence <axis = 0, keepdims = 0> (x, s) y = SequenceAt (parts, first) }"""
+    return onnxruntime_run(text, x=np.float32([[1, 2]])), [[1.0, 2.0]]
+
+
+@_fault(
+    "onnxruntime",
+    "MeanVarianceNormalization of equal numbers is NaN",
+    "its definition, which adds 1e-9 to the deviation",
+    "no",
+)
+def onnxruntime_no_variance() -> tuple[Any, Any]:
+    text = "g (float[2] x) => (float[2] y) { y = MeanVarianceNormalization <axes = [0]> (x) }"
+    return onnxruntime_run(text, x=np.float32([2, 2])), [0.0, 0.0]
+
+
+@_fault(
+    "onnxruntime",
+    "InstanceNormalization takes the mean off after it has multiplied",
+    "its definition, where what is 0 less its mean leaves the bias",
+    "no",
+)
+def onnxruntime_lost_bias() -> tuple[Any, Any]:
+    text = "g (float[1, 1, 1] x, float[1] s) => (float[1, 1, 1] y) { y = InstanceNormalization (x, s, s) }"
+    bias = np.float32([0.001776])
+    return onnxruntime_run(text, x=np.float32([[[1879]]]), s=bias), [[bias.tolist()]]
+
+
 # onnx's reference evaluator ------------------------------------------------------------------------
 
 _UNUSED = "it isn't asked about such models"

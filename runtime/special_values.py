@@ -44,7 +44,7 @@ class SpecialValues:
             return call
 
         def run(*operands: Any) -> Any:
-            found = set[Special]().union(*map(_special, operands))
+            found = set[Special]().union(*map(special_kinds, operands))
             if found:
                 self.seen.setdefault(node.op_type, set()).update(found)
             return call(*operands)
@@ -52,7 +52,7 @@ class SpecialValues:
         return run
 
 
-def _special(operand: Any) -> set[Special]:
+def special_kinds(operand: Any) -> set[Special]:
     if isinstance(operand, np.ndarray) and not operand.size:
         return {"empty"}
     if exceeds_int32(operand):

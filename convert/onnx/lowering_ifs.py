@@ -5,6 +5,8 @@ Before version 11 an If's branches must have the same shapes, else it is two Loo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...passes.constant_analysis import static_branch
@@ -13,7 +15,7 @@ from ...passes.graph import Graph, Node, Value
 from ...passes.opset.raising_loops import SAME_SHAPES
 from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData
-from ...passes.types import DType, OptionalType, SequenceType, TensorType, tensor
+from ...passes.types import DType, OptionalType, SequenceType, Shape, TensorType, tensor
 from .lowering_bodies import as_container, finish, held_type, uncontained, version_of, without_rank_squeeze
 
 
@@ -64,9 +66,18 @@ def _same_shapes(node: Node) -> bool:
     for value, *given in zip(node.outputs, *(region.outputs for region in node.regions.values()), strict=True):
         shapes = [branch.tensor.shape for branch in given]
         known = all(shape is not None and None not in shape and shape == shapes[0] for shape in shapes)
-        if not known and value.tensor.static_shape is None:
+        declared = value.tensor.static_shape
+        if not known and (declared is None or not all(_may_be(shape, declared) for shape in shapes)):
             return False
     return True
+
+
+def _may_be(shape: Shape | None, declared: Sequence[int]) -> bool:
+    """Whether a branch's shape doesn't contradict what the If declares."""
+    if shape is None:
+        return True
+    pairs = zip(shape, declared, strict=False)
+    return len(shape) == len(declared) and all(dim == size or not isinstance(dim, int) for dim, size in pairs)
 
 
 def _by_loops(op: Builder, node: Node) -> list[Value]:

@@ -7,6 +7,7 @@ target that lacks it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -17,6 +18,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 from ..attributes import NodeAttributes
 from ..graph import Graph, Node, Value
 from ..protos import (
+    ENUMS,
     AttributeRef,
     attribute_from_proto,
     node_to_proto,
@@ -25,9 +27,13 @@ from ..protos import (
     type_to_proto,
 )
 from ..schemas import since_version
+from ..types import DType
 
 _INEXACT = (("", "Clip"),)
 """Whose body computes something else: Clip's hands infinity on where a bound is left out."""
+
+_OWN_PRECISION = (("", "LayerNormalization"), ("", "RMSNormalization"))
+"""Which narrow float64 to the stash type, by their bodies; ONNX Runtime and onnx's reference don't."""
 
 
 def body(node: Node, newest: bool = False) -> Graph | None:
@@ -39,6 +45,7 @@ def body(node: Node, newest: bool = False) -> Graph | None:
     Args:
         newest: of bodies for several opsets the one for the newest, else that for the oldest.
     """
+    node = _as_computed(node)
     proto = None if node.op in _INEXACT else _function(node, newest)
     if proto is None or not proto.node:
         return None
@@ -52,6 +59,19 @@ def body(node: Node, newest: bool = False) -> Graph | None:
     scope.nodes(graph, proto.node)
     graph.outputs = scope.found(name for name in proto.output if name in known)
     return graph
+
+
+def _as_computed(node: Node) -> Node:
+    """The node with the precision that runtimes compute it in; one whose further outputs are wanted, which have the
+    stash type, stays as it is."""
+    if node.op not in _OWN_PRECISION or any(value.name for value in node.outputs[1:]):
+        return node
+    x = node.input(0)
+    if x is None or x.tensor.dtype is not DType.FLOAT64:
+        return node
+    made = copy(node)
+    made.attributes = {**node.attributes, "stash_type": ENUMS[DType.FLOAT64]}
+    return made
 
 
 def _function(node: Node, newest: bool) -> FunctionProto | None:

@@ -99,16 +99,19 @@ def _root(variance: Expr, node: Node) -> Expr:
 
 
 def _layer(op: StepBuilder, node: Node) -> list[Value]:
-    """LayerNormalization-17: over all axes from `axis` on; only the standardized part is in the stash type."""
+    """LayerNormalization-17: over all axes from `axis` on; only the standardized part is in the stash type, and float64
+    as it is."""
     x, scale, bias = required(node, 0), required(node, 1), node.input(2)
     axis = attribute(node, "axis", -1)
     kind = dtype_of(node, x)
-    mean, apart, variance = _moments(expr(op.newest, x, _stash(node)), range(axis, 0 if axis < 0 else rank_of(node, x)))
+    stash = _stash(node)
+    work = expr(op.newest, x, kind if kind is DType.FLOAT64 else stash)
+    mean, apart, variance = _moments(work, range(axis, 0 if axis < 0 else rank_of(node, x)))
     root = _root(variance, node)
     made = (apart / root).cast(kind) * scale
     outputs = [(made if bias is None else made + bias).value()]
-    outputs.append(mean.value() if wanted(node, 1) else Value(""))
-    outputs.append(root.call("Reciprocal").value() if wanted(node, 2) else Value(""))
+    outputs.append(mean.cast(stash).value() if wanted(node, 1) else Value(""))
+    outputs.append(root.call("Reciprocal").cast(stash).value() if wanted(node, 2) else Value(""))
     return outputs[: len(node.outputs)]
 
 

@@ -105,9 +105,14 @@ def erf(x: Array) -> Array:
     return np.copysign(values[index] + series * h, x).astype(x.dtype)
 
 
+_TANH_SCALE = math.sqrt(float(np.float32(2 / math.pi)))
+_TANH_CUBE = float(np.float32(0.044715))
+
+
 def gelu(x: Array, approximate: str) -> Array:
+    """The constants of the approximation are float32 in ONNX's definition, whatever is computed."""
     if approximate == "tanh":
-        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+        return 0.5 * x * (1 + np.tanh(_TANH_SCALE * (x + _TANH_CUBE * x * x * x)))
     if approximate != "none":
         raise ValueError(f"unknown approximation {approximate!r}")
     return 0.5 * x * (1 + erf(x * x.dtype.type(math.sqrt(0.5))))

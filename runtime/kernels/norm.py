@@ -67,20 +67,26 @@ def _stash(attrs: Attributes) -> np.dtype[Any]:
     return attrs.precision("stash_type", np.dtype(np.float32))
 
 
+def _wide(attrs: Attributes, x: Array) -> Array:
+    """x in the stash type, float64 as it is: what ONNX Runtime and onnx's reference do, whatever ONNX's text says."""
+    return x if x.dtype == np.float64 else x.astype(_stash(attrs))
+
+
 def layer_normalization(
     attrs: Attributes, x: Array, scale: Array, bias: Array | None = None
 ) -> tuple[Array, Array, Array]:
     axes = tuple(range(normal_axis(attrs.int("axis"), x.ndim), x.ndim))
-    normal, mean, inverse = _standardized(attrs, x.astype(_stash(attrs)), axes)
+    normal, mean, inverse = _standardized(attrs, _wide(attrs, x), axes)
     y = normal.astype(x.dtype) * scale
     if bias is not None:
         y = y + bias
-    return y.astype(x.dtype, copy=False), mean, inverse
+    stash = _stash(attrs)
+    return y.astype(x.dtype, copy=False), mean.astype(stash, copy=False), inverse.astype(stash, copy=False)
 
 
 def rms_normalization(attrs: Attributes, x: Array, scale: Array) -> Array:
     axes = tuple(range(normal_axis(attrs.int("axis"), x.ndim), x.ndim))
-    wide = x.astype(_stash(attrs))
+    wide = _wide(attrs, x)
     square = np.mean(wide * wide, axis=axes, keepdims=True)
     normal = wide / np.sqrt(square + wide.dtype.type(attrs.float("epsilon")))
     return (normal.astype(x.dtype) * scale).astype(scale.dtype, copy=False)

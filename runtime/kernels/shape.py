@@ -112,14 +112,23 @@ def slice_(
 
 
 def padded(x: Array, pads: list[tuple[int, int]], mode: str, value: Any = None) -> Array:
-    """`x` with (before, after) elements more along each axis; negative numbers take away, before anything is added."""
-    x = x[tuple(slice(max(-a, 0), size - max(-b, 0)) for (a, b), size in zip(pads, x.shape, strict=True))]
-    pads = [(max(a, 0), max(b, 0)) for a, b in pads]
+    """`x` with (before, after) elements more along each axis; negative numbers take away.
+
+    In mode "constant" more may be taken away than there is, if as much is added at the other end: `value` stands on
+    both sides as far as one likes. In other modes that is an error.
+    """
     if mode == "constant":
         shape = [a + size + b for (a, b), size in zip(pads, x.shape, strict=True)]
+        if min(shape, default=0) < 0:
+            raise ValueError(f"sizes {list(x.shape)} can't be padded by {pads}")
         result = filled(shape, x.dtype, value)
-        result[tuple(slice(a, a + size) for (a, _), size in zip(pads, x.shape, strict=True))] = x
+        ranges = [(max(-a, 0), size - max(-b, 0)) for (a, b), size in zip(pads, x.shape, strict=True)]
+        if all(first < end for first, end in ranges):
+            places = tuple(slice(a + first, a + end) for (a, _), (first, end) in zip(pads, ranges, strict=True))
+            result[places] = x[tuple(slice(*each) for each in ranges)]
         return result
+    x = x[tuple(slice(max(-a, 0), size - max(-b, 0)) for (a, b), size in zip(pads, x.shape, strict=True))]
+    pads = [(max(a, 0), max(b, 0)) for a, b in pads]
     for axis, (before, after) in enumerate(pads):
         if before or after:
             x = np.take(x, _sources(x.shape[axis], before, after, mode), axis=axis)

@@ -89,7 +89,7 @@ class Maker:
         self.random = random.Random(f"fuzz {seed}")
         self.numbers = np.random.default_rng(seed)
         self.opset = self.random.choice(OPSETS) if opset is None else opset
-        self.ir = _ir_version(self.opset)
+        self.ir = ir_version(self.opset)
         self.inputs: list[Value] = []
         self.shapes: dict[str, list[int | str | None]] = {}
         self.initializers: list[onnx.TensorProto] = []
@@ -333,7 +333,7 @@ def _uses(graph: onnx.GraphProto, domain: str) -> bool:
     return any(node.domain == domain for node in graph.node) or any(_uses(one, domain) for one in inner)
 
 
-def _ir_version(opset: int) -> int:
+def ir_version(opset: int) -> int:
     return next(version for version, table in _IR if opset <= table)
 
 

@@ -28,7 +28,7 @@ from trust.feeds import feeds as random_feeds
 from trust.judge import in_child
 
 from .maker import Maker
-from .paths import DIFFERENT, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
+from .paths import DIFFERENT, EXPLAINED, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
 from .reduce import reduced
 from .running import CRASHED
 
@@ -163,7 +163,7 @@ def main() -> None:
         counts["models"] += 1
         for event in found.events:
             counts[f"{event.path}: {event.kind}"] += 1
-            if event.kind in ("refused", UNKNOWN):
+            if event.kind in ("refused", UNKNOWN, EXPLAINED):
                 refusals[signature(event)] += 1
                 first.setdefault(signature(event), found.seed)
         for event in found.findings:

@@ -222,6 +222,14 @@ def _(c: Call) -> Picked:
     return [x, scale, *bias], {"axis": axis, **c.some_attributes(epsilon=lambda: 1e-3)}
 
 
+@row("MeanVarianceNormalization")
+def _(c: Call) -> Picked:
+    """The axes that are meant where none are said are those of rank 4."""
+    x = c.tensor(ranks=(1, 4))
+    said = x.rank < 4 or c.m.chance(0.5)
+    return [x], {"axes": sorted(c.m.some(range(x.rank), 1))} if said else {}
+
+
 @row("LRN")
 def _(c: Call) -> Picked:
     return [_image(c)], {"size": c.m.one((1, 3, 2)), **c.some_attributes(alpha=lambda: 0.1, beta=lambda: 0.5)}
@@ -283,7 +291,7 @@ def _(c: Call) -> Picked:
     axis = c.axis(x.rank) if x.rank and c.m.chance(0.4) and c.has("axis") else None
     shape = () if axis is None else (x.shape[axis],)
     scale = _scale(c, 1, shape, x.element)
-    zero = [c.tensor(2, shape=shape)] if c.m.chance(0.7) else []
+    zero = [c.tensor(2, shape=shape)] if c.m.chance(0.7) and x.element != "int32" else []  # int32 has none but 0
     return [x, scale, *zero], {} if axis is None else {"axis": axis}
 
 

@@ -9,7 +9,7 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from onnx.reference import ReferenceEvaluator
 from trust.judge import ROUNDING, nudged, units
 
 from .maker import OPSETS
-from .running import CRASHED, Feed, Ours, Outputs, Run, run_file, run_in, run_onnx
+from .running import CRASHED, SECONDS, Feed, Ours, Outputs, Run, TooSlow, run_file, run_in, run_onnx, time_limit
+from .settle import TooLong, settled, shown_value
 
 TARGETS: dict[str, dict[str, Any]] = {
     "opset": {"to": "made.onnx"},
@@ -41,7 +42,7 @@ TARGETS: dict[str, dict[str, Any]] = {
 WRONG, UNLOADED, UNRUN = "wrong", "not loaded", "not run"
 EXECUTOR, DIFFERENT, UNREAD, THEIRS = "executor", "falsely different", "source refused", "runtimes disagree"
 DOUBT = "executor or onnxruntime"
-REFUSED, FINE, UNKNOWN = "refused", "fine", "no truth"
+REFUSED, FINE, UNKNOWN, EXPLAINED = "refused", "fine", "no truth", "explained"
 DEMANDED = {"stablehlo": "is 0, and has to be at least 1"}
 """What a format's files say, rather than run, where inputs aren't what the format takes; a limit that is documented."""
 
@@ -144,15 +145,8 @@ def shown(a: Outputs, b: Outputs) -> str:
     """The first of the outputs that differ, in one line."""
     for k, (x, y) in enumerate(zip(a, b, strict=False)):
         if apart([x], [y]) > ROUNDING:
-            return f"output {k}: {_short(x)} against {_short(y)}"
+            return f"output {k}: {shown_value(x)} against {shown_value(y)}"
     return f"{len(a)} outputs against {len(b)}"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_short, value[:3]))}]"
-    array = np.asarray(value)
-    return f"{array.dtype}{list(array.shape)} {' '.join(map(str, array.reshape(-1)[:6]))}"
 
 
 JUDGES: dict[str, dict[str, Any]] = {"onnxruntime": {"level": "disable_all", "seconds": 3}, "reference": {}}
@@ -196,12 +190,17 @@ def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: 
                 events.append(Event("source", EXECUTOR, ours.errors[k] or ours.refused, k))
             given, agreed = {}, None
         if agreed is None and "onnxruntime" in given and "reference" not in given and np.isfinite(noise):
-            told = shown(given["onnxruntime"], given["executor"])  # type: ignore[arg-type]
-            events.append(Event("source", DOUBT, told, k))  # one of the two is wrong
+            if "executor" in given:  # one of the two is wrong
+                told = shown(given["onnxruntime"], given["executor"])  # type: ignore[arg-type]
+                events.append(Event("source", DOUBT, told, k))
+            elif not (runs["reference"].errors[k] and not runs["reference"].errors[k].startswith("fault:")):
+                agreed = given["onnxruntime"]  # else two of three refuse the inputs
         values.append(agreed if np.isfinite(noise) else None)
         slack.append(limit)
         if agreed is None or not np.isfinite(noise):
             continue
+        if ours.outputs[k] is None and (_sizes(feeds[k]) != _sizes(feeds[0]) or ours.errors[k].startswith("fault:")):
+            continue  # sizes that needn't go together: what runtimes don't check isn't valid yet
         if ours.outputs[k] is None:
             events.append(Event("source", EXECUTOR, ours.errors[k] or ours.refused, k))
         elif apart(agreed, ours.outputs[k]) > limit:  # type: ignore[arg-type]
@@ -248,13 +247,37 @@ def examine(job: Job) -> Iterator[Event]:
             return
         runs["executor"] = run_in(Ours(hub), job.feeds)
         truth, events = truth_of(runs, source, job.feeds, names)
-        yield from events
+        for event in events:
+            yield settle(event, hub, job.feeds[event.feed], truth)
         if all(one is None for one in truth.values):
             told = {who: run.refused or next(filter(None, run.errors), "other values") for who, run in runs.items()}
             yield Event("source", UNKNOWN, "; ".join(f"{who}: {why[:200]}" for who, why in told.items()))
         for path in job.paths:
             yield Event(path, "")
             yield from _path(path, job, source, folder / path, truth, names, hub)
+
+
+def settle(event: Event, hub: Graph, feed: Feed, truth: Truth) -> Event:
+    """The event with the operators that differ; as explained, if they and what follows of them are all of it.
+
+    What two runtimes give in the same way isn't held to be one's fault: then only rounding explains it.
+    """
+    theirs = truth.theirs[event.feed]
+    if theirs is None:
+        return event
+    try:
+        with time_limit(4 * SECONDS):
+            found = settled(hub, feed)
+    except (TooLong, TooSlow):
+        return event
+    if found.refused:
+        return Event(event.path, EXPLAINED, f"onnx's reference refuses it, too: {event.text}", event.feed)
+    faults = dict.fromkeys([*found.unknown, *(found.known if event.kind == EXECUTOR else ())])
+    if faults:
+        return replace(event, text=f"{event.text[:200]}; {'; '.join(faults)}")
+    if apart(theirs, found.outputs) > truth.slack[event.feed]:
+        return replace(event, text=f"{event.text}; not by operators alone")
+    return Event(event.path, EXPLAINED, "; ".join(dict.fromkeys(found.known)) or "rounding", event.feed)
 
 
 def _limit() -> None:

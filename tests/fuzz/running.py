@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ Feed = dict[str, Any]
 Outputs = list[Any]
 
 CRASHED = "crashed"
+SECONDS = 5.0
+"""Until our executor is broken off."""
 
 
 def _session(oracle: str, path: Path, options: Mapping[str, Any] | None = None) -> Any:
@@ -40,6 +44,10 @@ def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = No
     for feed in feeds:
         try:
             outputs, fault = session.run(dict(feed))
+        except TooSlow:
+            found.outputs.append(None)
+            found.errors.append("fault: no answer in time")
+            continue
         except Exception as error:
             found.outputs.append(None)
             untold = isinstance(error, TypeError) and "narrow types" in str(error)  # can't be handed over from Python
@@ -59,8 +67,32 @@ class Ours:
         self._executor = Executor(graph, compiler=never_compile)
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), time_limit(SECONDS):
             return dict(self._executor.run(feeds)), ""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Break off a loop of very many passes; only in a process's main thread.
+
+    Raises:
+        TooSlow: it took longer.
+    """
+
+    def end(*_: Any) -> None:
+        raise TooSlow
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class TooSlow(BaseException):
+    """No answer in time; no error that an executor could take for its own."""
 
 
 def run_file(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[str] | None, **options: Any) -> Run:

@@ -6,6 +6,7 @@ import math
 
 import ml_dtypes
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from backedge.passes.errors import InvalidModel
@@ -208,3 +209,12 @@ def test_leaky_slope_must_fit() -> None:
 def test_missing_attribute_is_named() -> None:
     with pytest.raises(InvalidModel, match="direction"):
         run_op("BitShift", i8(1), i8(1))
+
+
+def test_gelu_of_double_precision_has_the_constants_of_its_definition() -> None:
+    """They are float32 there, as in ONNX Runtime, which computes by the definition."""
+    text = 'g (double[3] x) => (double[3] y) { y = Gelu <approximate = "tanh"> (x) }'
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    x = np.array([-0.1915, 1.3, -3.0])
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_allclose(run_op("Gelu", x, approximate="tanh"), expected, rtol=1e-13)

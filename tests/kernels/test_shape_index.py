@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from backedge.runtime.executor import ExecutionError
 
@@ -69,6 +71,23 @@ def test_pad_modes(mode: str, expected: list[float]) -> None:
 def test_pad_reflects_again_and_again() -> None:
     same(run_op("Pad", f32(1, 2), i64(0, 5), mode="reflect"), f32(1, 2, 1, 2, 1, 2, 1))
     same(run_op("Pad", f32([7]), i64(1, 1), mode="reflect"), f32(7, 7, 7))
+
+
+@pytest.mark.parametrize(("pads", "expected"), [((-5, 6), 0), ((4, -6), 0), ((4, -2), 1), ((-1, -2), None)])
+def test_pad_takes_away_more_than_there_is(pads: tuple[int, int], expected: float | None) -> None:
+    """As ONNX Runtime: the filler stands on both sides as far as one likes. The last element of what is left."""
+    text = "g (float[3] x, int64[2] p) => (float[n] y) { y = Pad (x, p) }"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (by_runtime,) = session.run(None, {"x": f32(1, 2, 3), "p": i64(*pads)})
+    found = run_op("Pad", f32(1, 2, 3), i64(*pads))
+    same(found, by_runtime)
+    assert (found.tolist() or [None])[-1] == expected
+
+
+def test_pad_to_less_than_nothing() -> None:
+    with pytest.raises(ExecutionError, match="can't be padded"):
+        run_op("Pad", f32(1, 2, 3), i64(-2, -2))
 
 
 def test_pad_takes_away() -> None:

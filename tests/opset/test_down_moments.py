@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import onnxruntime
 import pytest
 
-from .harness import converted, down, operators, parse
+from .harness import checked, converted, down, operators, parse, up
 
 RNG = np.random.default_rng(7)
 
@@ -53,6 +54,31 @@ def test_layer_normalization_of_half_precision_is_computed_in_single() -> None:
     np.testing.assert_allclose(y.astype(np.float64), expected[0] * 2, rtol=2e-3, atol=2e-3)
     np.testing.assert_allclose(mean, expected[1], rtol=1e-6)
     assert (y.dtype, mean.dtype) == (np.float16, np.float32)
+
+
+@pytest.mark.parametrize(("operator", "opset", "target"), [("Layer", 17, 16), ("Layer", 17, 9), ("RMS", 23, 22)])
+def test_normalization_of_double_precision_keeps_it(operator: str, opset: int, target: int) -> None:
+    """As ONNX Runtime computes it before and after, whatever `stash_type` is by default."""
+    text = f"(double[2, 5] x, double[5] s) => (double[2, 5] y) {{ y = {operator}Normalization (x, s) }}"
+    x, scale = RNG.standard_normal((2, 5)), RNG.standard_normal(5)
+    session = onnxruntime.InferenceSession(checked(parse(text, opset)).SerializeToString())
+    (expected,) = session.run(None, {"x": x, "s": scale})
+    (found,) = down(text, opset, target, x, scale)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    (executed,) = up(text, opset, x, scale)
+    np.testing.assert_allclose(executed, expected, rtol=1e-12)
+
+
+def test_moments_of_double_precision_have_the_stash_type() -> None:
+    text = """(double[2, 5] x, double[5] s) => (double[2, 5] y, float[2, 1] m, float[2, 1] d)
+        { y, m, d = LayerNormalization (x, s) }"""
+    x, scale = RNG.standard_normal((2, 5)), RNG.standard_normal(5)
+    for y, mean, inverse in (down(text, 17, 13, x, scale), up(text, 17, x, scale)):
+        expected = _layer(x, -1)
+        np.testing.assert_allclose(y, expected[0] * scale, rtol=1e-12)
+        np.testing.assert_array_equal(mean, expected[1].astype(np.float32))
+        np.testing.assert_allclose(inverse, expected[2], rtol=1e-6)
+        assert mean.dtype == inverse.dtype == np.float32
 
 
 @pytest.mark.parametrize("target", [20, 18, 13, 9, 7])

@@ -1,0 +1,151 @@
+"""What ONNX Runtime's operators are known to do otherwise than ONNX, NumPy or onnx's reference, or what isn't defined.
+
+A row is found by its operator; its test looks at the node, its operands and both results. Each was looked into once:
+the text says what is at fault. Real faults of ONNX Runtime stand in docs/runtime_faults_models.py, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from backedge.passes.graph import Node
+from backedge.runtime.compare.special import known_habit
+from backedge.runtime.special_values import special_kinds
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operator that gave different results: the node, what it got, what our executor and ONNX Runtime made."""
+
+    node: Node
+    operands: Sequence[Any]
+    ours: Sequence[Any]
+    theirs: Sequence[Any]
+
+    @property
+    def first(self) -> np.ndarray[Any, Any]:
+        return np.asarray(self.operands[0])
+
+
+@dataclass(frozen=True)
+class Row:
+    """Operators, whether it is what happens, and what does."""
+
+    operators: frozenset[str]
+    holds: Callable[[Case], bool]
+    text: str
+
+
+def _row(operators: str, holds: Callable[[Case], bool], text: str) -> Row:
+    return Row(frozenset(operators.split()), holds, text)
+
+
+def _overflows(case: Case) -> bool:
+    """Whether some result may leave what the type, or a float64, holds exactly: by the sizes of all elements."""
+    x = case.first
+    if x.dtype.kind not in "iu":
+        return False
+    size = np.abs(x.astype(np.float64))
+    with np.errstate(all="ignore"):
+        largest = {
+            "ReduceProd": lambda: np.prod(np.maximum(size, 1)),
+            "ReduceSum": size.sum,
+            "ReduceMean": size.sum,
+            "ReduceL1": size.sum,
+            "Pow": lambda: np.max(size ** np.asarray(case.operands[1]).astype(np.float64), initial=0),
+        }.get(case.node.op_type, lambda: (size**2).sum())()
+    limit = min(float(np.iinfo(x.dtype).max), 2.0**53)
+    return not largest < limit
+
+
+def _empty(case: Case) -> bool:
+    return case.first.size == 0
+
+
+def _wide_shrink(case: Case) -> bool:
+    x = case.first
+    return x.dtype == np.float64 or (x.dtype.kind in "iu" and bool((np.abs(x.astype(np.float64)) > 2**24).any()))
+
+
+def _near(absolute: float = 0.0, relative: float = 0.0, of_operand: float = 0.0) -> Callable[[Case], bool]:
+    """Results that differ by no more than so many steps of 1, or so much of themselves, or of the largest operand."""
+
+    def holds(case: Case) -> bool:
+        finite = case.first[np.isfinite(case.first)] if case.first.dtype.kind == "f" else np.zeros(0)
+        step = float(np.finfo(case.first.dtype).eps) if case.first.dtype.kind == "f" else 0.0
+        limit = absolute * step + of_operand * float(np.abs(finite).max(initial=0))
+        pairs = zip(case.ours, case.theirs, strict=True)
+        return all(
+            np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=relative, atol=limit, equal_nan=True)
+            for a, b in pairs
+        )
+
+    return holds
+
+
+def _double(holds: Callable[[Case], bool]) -> Callable[[Case], bool]:
+    return lambda case: case.first.dtype == np.float64 and holds(case)
+
+
+def _skips(case: Case) -> bool:
+    """Windows with room between them, where the pads are to be found."""
+    given = case.node.attributes
+    steps = zip(given.get("strides", ()), given["kernel_shape"], strict=False)
+    return given.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID") and any(stride > size for stride, size in steps)
+
+
+def _beyond(case: Case) -> bool:
+    return 0 in np.shape(case.ours[0]) and 0 not in (*case.first.shape, *np.shape(case.theirs[0]))
+
+
+ROWS = (
+    _row(
+        "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow",
+        _overflows,
+        "integers that overflow, or that a float64 doesn't hold, aren't defined, and ONNX Runtime computes in floats",
+    ),
+    _row("ReduceMean ReduceMax ReduceMin ReduceLogSum ReduceLogSumExp", _empty, "of nothing isn't defined"),
+    _row("Shrink", _wide_shrink, "ONNX Runtime computes in float32"),
+    _row("NonZero", lambda case: case.first.ndim == 0, "ONNX Runtime gives [1, N] for a scalar, not [0, N]"),
+    _row(
+        "SplitToSequence",
+        lambda case: len(case.operands) > 1 and case.operands[1] is not None and np.ndim(case.operands[1]) == 0
+        and not case.node.attributes.get("keepdims", 1),
+        "ONNX Runtime drops the axis although `split` is given",
+    ),
+    _row(
+        "MeanVarianceNormalization",
+        lambda case: bool(np.isnan(case.theirs[0]).any()) and bool(np.isfinite(case.first).all()),
+        "ONNX Runtime divides 0 by 0 where all elements are equal; the definition adds 1e-9",
+    ),
+    _row(
+        "RNN GRU LSTM Selu Elu Celu Sigmoid Tanh",
+        _near(absolute=8),
+        "ONNX Runtime's activations are exact to a step of 1, not of what they give",
+    ),
+    _row("DFT STFT", _near(of_operand=2.0**-19), "what is left where waves cancel is rounding"),
+    _row(
+        "GroupNormalization",
+        _double(_near(absolute=2.0**34, relative=2.0**-18)),
+        "float64 is computed in float32, as `stash_type` says, which rounds in its own ways",
+    ),
+    _row(
+        "LpPool",
+        _skips,
+        "auto_pad by less than nothing isn't defined; ONNX Runtime refuses it for other pools",
+    ),
+    _row("MaxPool AveragePool LpPool", _beyond, "a window larger than what it slides over isn't defined"),
+)  # fmt: skip
+
+
+def known_fault(node: Node, operands: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> str:
+    """What is known of such a difference, in one line; "" for nothing."""
+    case = Case(node, operands, ours, theirs)
+    for row in ROWS:
+        if node.op_type in row.operators and row.holds(case):
+            return row.text
+    kinds = set[str]().union(*map(special_kinds, operands))
+    return known_habit("onnxruntime", {node.op_type: kinds}) if kinds else ""

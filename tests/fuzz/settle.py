@@ -1,0 +1,231 @@
+"""Who is at fault where ONNX Runtime and our executor give different results: each operator alone in ONNX Runtime.
+
+Our executor runs a model once more, with ONNX Runtime's result of each operator, run alone on the same operands, in the
+place of its own. What then is the same as what ONNX Runtime gives for the model differs by operators alone, and by
+rounding that one hands on to the next; `known` says which operators differ, and why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from backedge.passes.errors import BackedgeError
+from backedge.passes.graph import Graph, Node, Value
+from backedge.passes.protos import node_to_proto
+from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.oracles import onnxruntime_session, reference_session
+from backedge.runtime.plan import Call, normal
+from onnx import helper
+from trust.judge import ROUNDING, nudged, units
+
+from .evaluate import proto, type_of
+from .known import known_fault
+from .maker import ir_version
+
+_MOST = 400
+"""Calls of operators that are held against ONNX Runtime; a model of more isn't settled."""
+
+_OWN = ("", "ai.onnx.ml")
+
+
+class TooLong(BaseException):
+    """There are more calls than are looked at; no error that an executor could take for its own."""
+
+
+@dataclass
+class Settled:
+    """What was found.
+
+    Attributes:
+        outputs: the model's, with the operators of ONNX Runtime.
+        known: what is known to be wrong, or not defined, one line each.
+        unknown: operators that differ, and nothing is known of it; one line each.
+        refused: the executor fails at an operator that onnx's reference doesn't take the operands of, either.
+    """
+
+    outputs: list[Any] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    refused: bool = False
+
+
+def settled(graph: Graph, feed: Mapping[str, Any]) -> Settled:
+    """Our executor with ONNX Runtime's operators on a feed; without outputs where it fails.
+
+    Raises:
+        TooLong: it takes too many calls.
+    """
+    found = Settled()
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        alone = _Alone(Path(folder), found)
+        executor = Executor(graph, compiler=never_compile, watch=alone.watched)
+        with np.errstate(all="ignore"), contextlib.suppress(BackedgeError):
+            outputs = executor.run(feed)
+            found.outputs = [outputs[value.name] for value in graph.outputs]
+    return found
+
+
+class _Alone:
+    """Runs operators alone in ONNX Runtime."""
+
+    def __init__(self, folder: Path, found: Settled) -> None:
+        self._folder, self._found = folder, found
+        self._sessions: dict[Any, onnxruntime_session.OnnxRuntimeSession | None] = {}
+        self._calls = self._models = 0
+
+    def watched(self, node: Node, call: Call) -> Call:
+        if node.regions or node.domain not in _OWN:
+            return call
+
+        def run(*operands: Any) -> Any:
+            self._calls += 1
+            if self._calls > _MOST:
+                raise TooLong
+            try:
+                made = call(*operands)
+            except Exception:
+                self._found.refused = self._is_refused(node, operands)
+                raise
+            mine = list(map(normal, made if isinstance(made, tuple) else (made,)))
+            theirs = self._results(node, operands, mine)
+            if theirs is None:
+                return made
+            taken = [b if b is not None else a for a, b in zip(mine, theirs, strict=True)]
+            distance = _apart(mine, taken)
+            if distance > ROUNDING and distance > 4 * self._noise(node, operands, taken, mine):
+                self._tell(node, operands, mine, taken)
+            return tuple(taken) if isinstance(made, tuple) else taken[0]
+
+        return run
+
+    def _tell(self, node: Node, operands: Sequence[Any], mine: Sequence[Any], theirs: Sequence[Any]) -> None:
+        line = f"{node.op_type}-{node.version}"
+        told = known_fault(node, operands, mine, theirs)
+        if not told and self._is_confirmed(node, operands, mine):
+            told = f"onnx's reference gives what we do, {shown(mine)}, ONNX Runtime {shown(theirs)}"
+        if told:
+            self._found.known.append(f"{line}: {told}")
+        else:
+            self._found.unknown.append(f"{line}: {shown(theirs)} against {shown(mine)} of {shown(operands)}")
+
+    def _is_confirmed(self, node: Node, operands: Sequence[Any], mine: Sequence[Any]) -> bool:
+        """Whether onnx's reference gives what our executor does."""
+        path, feed = self._stored(node, operands, mine)
+        try:
+            outputs, fault = reference_session.open_session(path, {}).run(feed)
+        except Exception:
+            return False
+        theirs = [outputs.get(f"o{k}", value) for k, value in enumerate(mine)]
+        return not fault and _apart(mine, theirs) <= ROUNDING
+
+    def _is_refused(self, node: Node, operands: Sequence[Any]) -> bool:
+        """Whether onnx's reference doesn't take these operands, either."""
+        path, feed = self._stored(node, operands, None)
+        try:
+            reference_session.open_session(path, {}).run(feed)
+        except Exception:
+            return True
+        return False
+
+    def _results(self, node: Node, operands: Sequence[Any], mine: Sequence[Any]) -> list[Any] | None:
+        """ONNX Runtime's results, None for those that nobody wants; None where it has none."""
+        key = (id(node), *((type_of(one), np.shape(one) if not isinstance(one, list) else ()) for one in operands))
+        if key not in self._sessions:
+            try:
+                path, _ = self._stored(node, operands, mine)
+                self._sessions[key] = onnxruntime_session.open_session(path, {"level": "disable_all", "seconds": 3})
+            except Exception:  # a type or an operator that it doesn't have
+                self._sessions[key] = None
+        session = self._sessions[key]
+        if session is None:
+            return None
+        try:
+            outputs, _ = session.run(_given(node, operands)[1])
+        except Exception:
+            return None
+        return [outputs.get(f"o{k}") for k in range(len(mine))]
+
+    def _stored(self, node: Node, operands: Sequence[Any], mine: Sequence[Any] | None) -> tuple[Path, dict[str, Any]]:
+        """A model of the node alone; its results are declared where they are known."""
+        names, feed = _given(node, operands)
+        wanted = {value: f"o{k}" for k, value in enumerate(node.outputs) if value.name}
+        made = node_to_proto(node, lambda value: wanted.get(value) or names[value])
+        inputs = [helper.make_value_info(name, _type(value)) for name, value in feed.items()]
+        outputs = [onnx.ValueInfoProto(name=name) for name in wanted.values()]
+        if mine is not None:
+            known = {f"o{k}": value for k, value in enumerate(mine)}
+            outputs = [
+                helper.make_value_info(one.name, _type(known[one.name], True)) for one in outputs if one.name in known
+            ]
+        graph = helper.make_graph([made], "g", inputs, outputs)
+        imports = [helper.make_opsetid(node.domain, node.version)]
+        ir = ir_version(node.version if node.domain == "" else 21)
+        self._models += 1
+        path = self._folder / f"{self._models}.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=ir), path)
+        return path, feed
+
+    def _noise(self, node: Node, operands: Sequence[Any], theirs: Sequence[Any], mine: Sequence[Any]) -> float:
+        """How far the neighbours of the operands carry the results."""
+        most = 0.0
+        feed = {str(k): operand for k, operand in enumerate(operands)}
+        if not any(isinstance(one, np.ndarray) and one.dtype.kind == "f" for one in operands):
+            return most
+        for seed in range(3):
+            moved = self._results(node, list(nudged(feed, seed).values()), mine)
+            if moved is not None:
+                most = max(
+                    most, _apart(theirs, [a if a is not None else b for a, b in zip(moved, theirs, strict=True)])
+                )
+        return most if np.isfinite(most) else 0.0
+
+
+def _given(node: Node, operands: Sequence[Any]) -> tuple[dict[Value, str], dict[str, Any]]:
+    """A name for each value that the node gets, and what it is."""
+    given = {
+        value: one for value, one in zip(node.inputs, operands, strict=True) if value is not None and one is not None
+    }
+    names = {value: f"i{k}" for k, value in enumerate(given)}
+    return names, {names[value]: one for value, one in given.items()}
+
+
+def _type(value: Any, is_open: bool = False) -> onnx.TypeProto:
+    """The type of an example, with its sizes or only its rank."""
+    shape = None if isinstance(value, list) else np.shape(value)
+    return proto(type_of(value), [None] * len(shape) if is_open and shape is not None else shape)
+
+
+def _apart(a: Sequence[Any], b: Sequence[Any]) -> float:
+    return max((units(_plain(x), _plain(y)) for x, y in zip(a, b, strict=True)), default=0.0)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    array = np.asarray(value)
+    return (
+        array.astype(object)
+        if array.dtype.kind in "UTO"
+        else array.astype(np.float32)
+        if array.dtype.kind == "V"
+        else array
+    )
+
+
+def shown(values: Sequence[Any]) -> str:
+    return ", ".join(shown_value(value) for value in values)
+
+
+def shown_value(value: Any) -> str:
+    """Type, shape and first elements."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(shown_value, value[:3]))}]"
+    array = np.asarray(value)
+    return f"{array.dtype}{list(array.shape)} {' '.join(map(str, array.reshape(-1)[:6]))}"

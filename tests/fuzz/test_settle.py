@@ -1,0 +1,110 @@
+"""Who is at fault: operators alone in ONNX Runtime tell what is known from what isn't, and from faults of our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from backedge.convert.files import load, to_hub
+from backedge.runtime.kernels import norm
+
+from .paths import DOUBT, EXECUTOR, EXPLAINED, Event, Ours, Truth, apart, settle, shown
+from .settle import settled
+
+Feed = dict[str, Any]
+
+KNOWN: dict[str, tuple[str, Feed]] = {
+    "ReduceSum": ("g (int32[2] x) => (int32[1] y) { y = ReduceSum (x) }", {"x": np.array([2**31 - 1, 1], np.int32)}),
+    "Pow": ("g (int64[1] x) => (int64[1] y) { y = Pow (x, x) }", {"x": np.array([33])}),
+    "Shrink": ("g (double[1] x) => (double[1] y) { y = Shrink (x) }", {"x": np.array([0.8119053995133262])}),
+    "NonZero": ("g (float x) => (int64[r, n] y) { y = NonZero (x) }", {"x": np.array(3, np.float32)}),
+    "SplitToSequence": (
+        "g (float[1, 3] x, int64 s) => (seq(float) y) { y = SplitToSequence <axis = 0, keepdims = 0> (x, s) }",
+        {"x": np.float32([[1, 2, 3]]), "s": np.array(1)},
+    ),
+    "MeanVarianceNormalization": (
+        "g (float[2] x) => (float[2] y) { y = MeanVarianceNormalization <axes = [0]> (x) }",
+        {"x": np.float32([2, 2])},
+    ),
+    "ReduceMax": ("g (float[2] x) => (float[1] y) { y = ReduceMax (x) }", {"x": np.float32([1, np.nan])}),
+    "Elu": ("g (float[1] x) => (float[1] y) { y = Elu (x) }", {"x": np.float32([-9.6843e-05])}),
+    "LpPool": (
+        """g (float[1, 1, 6] x) => (float[1, 1, 2] y) {
+            y = LpPool <kernel_shape = [1], strides = [3], auto_pad = "SAME_UPPER"> (x) }""",
+        {"x": np.arange(6, dtype=np.float32).reshape(1, 1, 6)},
+    ),
+}  # fmt: skip
+"""What ONNX Runtime gives otherwise than our executor, which is known."""
+
+
+def judged(text: str, feed: Feed, folder: Path, kind: str = DOUBT) -> tuple[float, Event]:
+    """How far ONNX Runtime and our executor are apart, and what becomes of the event that tells it."""
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    path = folder / "m.onnx"
+    onnx.save(model, path)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    theirs = list(onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, feed))
+    hub = to_hub(load(path))
+    ours = list(Ours(hub).run(feed)[0].values())
+    truth = Truth([None], [64.0], [theirs])
+    return apart(ours, theirs), settle(Event("source", kind, shown(theirs, ours), 0), hub, feed, truth)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_known_is_told(name: str, tmp_path: Path) -> None:
+    distance, event = judged(*KNOWN[name], tmp_path)
+    assert distance > 64
+    assert event.kind == EXPLAINED
+    assert event.text.startswith(name)
+
+
+def test_the_reference_is_the_third_judge(tmp_path: Path) -> None:
+    """ONNX Runtime multiplies before it takes the mean off, and loses the bias."""
+    text = "g (float[1, 1, 1] x, float[1] s) => (float[1, 1, 1] y) { y = InstanceNormalization (x, s, s) }"
+    distance, event = judged(text, {"x": np.float32([[[1879]]]), "s": np.float32([0.001776])}, tmp_path)
+    assert distance > 64
+    assert event.kind == EXPLAINED
+    assert event.text.startswith(
+        "InstanceNormalization-22: onnx's reference gives what we do, float32[1, 1, 1] 0.001776,"
+    )
+
+
+def test_what_two_runtimes_give_is_no_fault_of_theirs(tmp_path: Path) -> None:
+    _, event = judged(*KNOWN["Shrink"], tmp_path, EXECUTOR)
+    assert event.kind == EXECUTOR
+
+
+def test_an_operator_within_a_loop_is_found(tmp_path: Path) -> None:
+    text = """g (int64 n, double x) => (double y) { c = Constant <value = bool {1}> ()
+        y = Loop (n, c, x) <body = b (int64 i, bool g, double v) => (bool h, double w) {
+            h = Identity (g) w = Shrink <lambd = 0.0, bias = 0.25> (v) }> }"""
+    _, event = judged(text, {"n": np.array(2), "x": np.array(0.8119053995133262)}, tmp_path)
+    assert event.kind == EXPLAINED
+    assert event.text == "Shrink-9: ONNX Runtime computes in float32"
+
+
+def test_a_fault_of_ours_is_none_of_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "g (float[1, 1, 2, 2] x, float[1] s) => (float[1, 1, 2, 2] y) { y = InstanceNormalization (x, s, s) }"
+    feed = {"x": np.float32([[[[1, 2], [3, 5]]]]), "s": np.float32([1])}
+    distance, _ = judged(text, feed, tmp_path)
+    assert distance < 64
+    monkeypatch.setattr(norm, "_standardized", lambda attrs, x, axes: (x, x, x))
+    distance, event = judged(text, feed, tmp_path)
+    assert distance > 64
+    assert event.kind == DOUBT
+    assert "InstanceNormalization-22: " in event.text
+
+
+def test_operands_that_nobody_takes(tmp_path: Path) -> None:
+    """ONNX Runtime adds [0, 2] and [0, 0]; onnx's reference refuses them as we do."""
+    text = "g (float[0, n] x, float[0, k] y) => (float[0, m] z) { z = Sum (x, y) }"
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    found = settled(to_hub(load(path)), {"x": np.zeros((0, 2), np.float32), "y": np.zeros((0, 0), np.float32)})
+    assert found.refused
+    assert not found.outputs
