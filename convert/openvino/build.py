@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...passes.errors import Unsupported
-from ...passes.graph import Node
+from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder
-from ...passes.types import Type
+from ...passes.types import DType, Type
 from .dialect import DOMAIN
 from .layers import LAYERS
 
@@ -37,5 +39,11 @@ class LayerBuilder(Builder):
 
     def call(self, op_type: str, *inputs: Any, _domain: str | None = None, **options: Any) -> Any:
         """As `Builder.call`."""
+        if op_type == "Identity" and inputs[0].tensor.dtype is DType.STRING:
+            op_type, inputs = "Reshape", (inputs[0], self._shape(inputs[0]))  # OpenVINO's CPU copies pointers to text
         spec = LAYERS.get(op_type) if _domain is None else None
         return super().call(op_type, *inputs, _domain=_domain, **{**({} if spec is None else spec.defaults), **options})
+
+    def _shape(self, value: Value) -> Value:
+        sizes = value.tensor.static_shape
+        return self.ShapeOf(value) if sizes is None else self.const(np.array(sizes, np.int64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
@@ -79,6 +80,16 @@ def test_splitting(openvino: Runner, delimiter: str, most: int | None) -> None:
     options: Any = {"delimiter": delimiter} | ({} if most is None else {"maxsplit": most})
     for lines in (LINES, np.array([""], object), np.zeros(0, object)):
         check(OpenVINO(openvino), "StringSplit", lines, outputs=2, domain="", version=20, **options)
+
+
+@pytest.mark.parametrize("sizes", ["2, 2", "m, n"])
+def test_a_given_text_handed_out(openvino: Runner, sizes: str) -> None:
+    text = (
+        f'<ir_version: 10, opset_import: ["" : 21]> g (string[{sizes}] x) => (string[{sizes}] y) {{ y = Identity (x) }}'
+    )
+    x = np.array([["a", ""], ["a text that has no room in a pointer", "é"]], object)
+    found = openvino.lowered(raise_graph(read_model(onnx.parser.parse_model(text))), [{"x": x}] * 3)
+    assert [y.tolist() for (y,) in found] == [x.tolist()] * 3
 
 
 def test_keys_beyond_int32() -> None:
