@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..passes.certain_size import check_sizes
+from ..passes.depth import admit
 from ..passes.errors import BackedgeError, InvalidModel, TooLarge
 from ..passes.garbage import bulk
 from ..passes.graph import RAISER, Graph, Value
@@ -116,9 +117,11 @@ def to_hub(graph: Graph) -> Graph:
 
     Raises:
         InvalidModel: an operator's inputs, outputs or attributes aren't of the form that it must have.
+        TooLarge: more regions stand in each other than may.
         Unsupported: an operator that the hub can't express.
         NeverRuns: what the model computes is certain not to fit into the memory, or not to end.
     """
+    admit(graph)
     if graph.dialect == "hub":
         return graph
     raised = FORMATS[graph.dialect].raise_graph(graph)
@@ -182,6 +185,7 @@ def save(graph: Graph, path: str | Path, *, format: str | None = None, opset: Op
     """
     path = Path(path)
     target = format_of(path, format)
+    admit(graph)
     with bulk(), drafted(path) as draft:
         target.write(to_dialect(graph, target, opset), draft.path)
         draft.put()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..passes.depth import admit
 from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph
 from ..passes.outputs import settle
@@ -154,6 +155,7 @@ def _type_name(source: Any) -> str:
 def store_graph(graph: Graph, folder: Path) -> Stored:
     """A graph in its own dialect, as the first of the formats which share that that can hold it (HLO text has no open
     sizes, StableHLO has); one of the hub as the format that has all of the hub's operators."""
+    admit(graph)
     shown = f"<Graph {graph.name}>" if graph.name else "<Graph>"
     first = format_of_dialect(graph.dialect)
     if graph.dialect == "hub":

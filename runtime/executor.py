@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..passes.defaults import default_of
+from ..passes.depth import admit
 from ..passes.errors import InvalidModel
 from ..passes.graph import Graph, Node, Value
 from ..passes.tensor import typed_array
@@ -54,7 +55,7 @@ class Executor:
 
     Raises:
         Unsupported: a node for which there is no kernel.
-        InvalidModel: the graph isn't consistent.
+        InvalidModel: the graph isn't consistent, or more regions stand in each other than may.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Executor:
         arithmetic: Arithmetic | None = None,
         watch: Watch | None = None,
     ) -> None:
+        admit(graph)
         chosen = compiler or compile_when_long if arithmetic is None else never_compile
         context = Context(
             lambda node, shared: LoopCall(node, shared, chosen),

@@ -9,6 +9,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
+from ..passes.depth import admit
 from ..passes.graph import DEFAULT, Graph, Node, Value
 from .executor import Executor
 
@@ -75,6 +76,7 @@ def executor_of(graph: Graph, ready: Callable[[Graph], Graph]) -> Executor:
     """
     found = _PREPARED.get(graph)
     if found is None or not found[0].is_still(graph):
+        admit(graph)
         found = _State(graph), Executor(ready(graph))
         with _LOCK:
             _PREPARED[graph] = found

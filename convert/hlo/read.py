@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...passes.depth import DEEPEST
 from ...passes.errors import InvalidModel
 from ...passes.garbage import bulk
 from ...passes.graph import Graph, Node, Value
@@ -46,7 +47,6 @@ CALLING = frozenset(["call", "fusion"])
 _ROOM, _TIMES = 100_000, 20
 """A model may have so many nodes more, and so many times as many, as its text has instructions: a computation is read
 anew for each instruction that applies it, and a small text can say very many of those."""
-_DEEPEST = 100
 
 
 def read(path: Path) -> Graph:
@@ -105,8 +105,8 @@ class _Reader:
         """A graph of a computation, anew for each instruction that applies it."""
         if computation.name in self.open:
             raise error_at(computation, f"computation {computation.name!r} calls itself")
-        if len(self.open) > _DEEPEST:
-            raise error_at(computation, "computations are nested too deeply")
+        if len(self.open) > DEEPEST:
+            raise error_at(computation, f"computations are nested more than {DEEPEST} deep")
         self.open.append(computation.name)
         try:
             return _GraphReader(self, computation, root).read()

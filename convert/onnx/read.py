@@ -47,8 +47,9 @@ def read_proto(path: Path) -> ModelProto:
     model = ModelProto()
     try:
         model.ParseFromString(raw)
-    except (DecodeError, RuntimeError, RecursionError):
-        raise InvalidModel(f"{path}: truncated, or no ONNX model") from None
+    except (DecodeError, RuntimeError, RecursionError) as error:
+        what = "more messages in each other than protobuf reads" if "Depth" in str(error) else "no ONNX model"
+        raise InvalidModel(f"{path}: truncated, or {what}") from None
     return model
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import onnx
+from google.protobuf.message import DecodeError
 from onnx import ModelProto
 
 from ...passes.errors import InvalidModel, Unsupported
 
-_REFUSALS = (onnx.parser.ParseError, UnicodeError, RuntimeError, ValueError)
+_REFUSALS = (onnx.parser.ParseError, DecodeError, UnicodeError, RuntimeError, ValueError)
 
 
 def parsed(data: bytes) -> ModelProto:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
+from google.protobuf.message import DecodeError
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
+from ...passes.depth import deepest
 from ...passes.errors import BackedgeError, Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.metadata import FROM
@@ -52,14 +54,21 @@ IR_WITH_OVERLOADS = 10  # and with types of the values inside functions
 _MOST_INSIDE = 1_800_000_000  # bytes; protobuf stops at 2 GiB
 _LEAST_OUTSIDE = 1024
 
+_SURELY_READ = 25
+_MOST_READ = 31
+"""How many subgraphs in each other protobuf, which reads 100 messages in each other, certainly reads, and at most: each
+takes three, and the types of values a few more."""
+
 
 def write(graph: Graph, path: Path) -> None:
     """Write a .onnx file (or .onnxtxt). Data that was external, or is too big for one file, goes to PATH.data.
 
     Raises:
         InvalidModel: the graph doesn't fit a file or can't be written there.
-        Unsupported: a type that ONNX doesn't have, or what its text form can't express.
+        Unsupported: a type that ONNX doesn't have, what its text form can't express, or more subgraphs in each other
+            than protobuf reads.
     """
+    depth = _check_depth(graph)
     outside = _outside(graph)
     location = path.name + ".data"
     with writing(path), contextlib.ExitStack() as stack:
@@ -69,16 +78,39 @@ def write(graph: Graph, path: Path) -> None:
             beside.unlink(missing_ok=True)  # data of the graph may still lie in an old one
             writer = ExternalWriter(stack.enter_context(beside.open("xb")), location)
         model = to_model(graph, writer, outside)
-        path.write_bytes(_serialized(model, path))
+        path.write_bytes(_serialized(model, path, depth))
 
 
-def _serialized(model: ModelProto, path: Path) -> bytes:
+def _check_depth(graph: Graph) -> int:
+    """How many subgraphs stand in each other.
+
+    Raises:
+        Unsupported: more than any file has.
+    """
+    bodies = [graph, *(function.graph for function in graph.functions.values())]
+    depth, node = max(map(deepest, bodies), key=lambda found: found[0])
+    if node is not None and depth > _MOST_READ:
+        raise _too_deep(node, depth)
+    return depth
+
+
+def _too_deep(where: Node | str, depth: int) -> Unsupported:
+    return Unsupported(where, f"{depth} subgraphs stand in each other, and ONNX's files hold about 30")
+
+
+def _serialized(model: ModelProto, path: Path, depth: int) -> bytes:
     if path.suffix == ".onnxtxt":
         return printed(model).encode()
     try:
-        return model.SerializeToString()
+        data = model.SerializeToString()
     except Exception as error:  # protobuf has an exception type per backend
         raise BackedgeError(f"{path}: can't be serialized: {error}") from None
+    if depth > _SURELY_READ:
+        try:
+            ModelProto().ParseFromString(data)
+        except (DecodeError, RuntimeError):
+            raise _too_deep(f"graph {model.graph.name!r}", depth) from None
+    return data
 
 
 def _tensors(graph: Graph) -> Iterator[TensorData]:

@@ -48,7 +48,8 @@ class PruneSlots:
 
     def __call__(self, graph: Graph) -> PassResult:
         modified = False
-        for inner in graph.graphs():
+        outer_first = list(graph.graphs())
+        for inner in (*outer_first, *reversed(outer_first)):  # what nobody outside uses, then what nobody inside does
             for node in inner.nodes:
                 if is_loop(node):
                     modified |= _prune(inner, node)

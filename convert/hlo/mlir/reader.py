@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.depth import DEEPEST
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.garbage import bulk
 from ....passes.graph import NOTES, Graph, Node, Value
@@ -36,7 +37,6 @@ from .integers import Known
 from .scope import Scope, present
 from .special import SPECIAL, Operation
 
-_DEEPEST = 100
 _ASSERTED = "shape_assertion"
 _GLOBAL = "jax.global_constant"
 
@@ -377,8 +377,8 @@ class Reader:
             raise InvalidModel(f"{one.name}: there is no function {name!r}")
         if name in self.open:
             raise InvalidModel(f"function {name!r} calls itself")
-        if len(self.open) > _DEEPEST:
-            raise InvalidModel("functions are called too deeply")
+        if len(self.open) > DEEPEST:
+            raise InvalidModel(f"functions are called more than {DEEPEST} deep")
         operands = [self.value(scope, number) for number in one.operands]
         divided = self._divided(name, function["block"], operands)
         if divided is not None:
