@@ -248,7 +248,7 @@ class _Evaluation:
                 raise Unsupported(self.where, "a tuple of sizes that are known only at run time")
             regions.append(region)
             numbers.append(as_number(region, item, self.where))
-        kind = chosen_kind(*numbers, self.where)
+        kind = chosen_kind(numbers[0], numbers[1], self.where)
         for region, number in zip(regions, numbers, strict=True):
             region.graph.outputs = [cast(region, number, kind.dtype, self.where)]
         (made,) = branch(self.op, condition, regions[0], regions[1], [TensorType(kind.dtype, kind.sizes)])

@@ -69,7 +69,7 @@ def _extreme(op_type: str) -> Function:
 
 def _check_some(call: Call, x: Number, axes: Sequence[int]) -> None:
     """NumPy knows no extreme of nothing, unless nothing is what it is asked for."""
-    kept = math.prod(1 if x.sizes[axis] is None else x.sizes[axis] for axis in range(x.rank) if axis not in axes)
+    kept = all(size != 0 for axis, size in enumerate(x.sizes) if axis not in axes)
     if kept and any(x.sizes[axis] == 0 for axis in axes):
         raise InvalidModel(f"{call.where}: an extreme of an empty array")
 
