@@ -40,7 +40,7 @@ def body(node: Node, newest: bool = False) -> Graph | None:
         newest: of bodies for several opsets the one for the newest, else that for the oldest.
     """
     proto = None if node.op in _INEXACT else _function(node, newest)
-    if proto is None or not proto.node:
+    if proto is None or not proto.node or not proto.output:  # onnx leaves it half made where it lacks a type
         return None
     opsets = {entry.domain: entry.version for entry in proto.opset_import}
     known = {inner: outer for inner, outer in zip(proto.output, node.outputs, strict=False) if outer.name}
