@@ -198,6 +198,11 @@ CASES = each(
     numpy.uint16(n)+numpy.uint16(7); numpy.uint32(n)*3; numpy.uint64(n)-numpy.uint64(4)
     numpy.int8(100)+numpy.int8(n*20)
     numpy.uint8(n)//2; numpy.int16(N)%3; numpy.int8(N)+numpy.int16(N); numpy.uint64(n)/2
+    numpy.float16(W); numpy.float16(W)*3; numpy.float16(s)+numpy.float16(z); numpy.exp(numpy.float16(W)); numpy.half(n)
+    numpy.float16(W)//numpy.float16(0.3); numpy.log1p(numpy.float16(s)); numpy.float16(W)+numpy.float32(z)
+    numpy.float16(W)>numpy.float16(s); numpy.max(numpy.float16(M),1); numpy.sort(numpy.float16(V)); numpy.float16(M)/7
+    numpy.sum(numpy.float16(M),dtype=numpy.float32); numpy.float16(100000.0*s); numpy.where(Q,numpy.float16(W),s)
+    numpy.float32(1e300) * numpy.float16(2)
 
     numpy.argsort(V,kind='stable'); numpy.argsort(N,0,kind='stable'); numpy.argsort(Q,kind='stable')
     numpy.argsort(M,axis=1,kind='stable'); numpy.argsort([3,1,3,1],kind='stable');
@@ -282,6 +287,9 @@ def test_every_row_of_numpy_is_tested() -> None:
 
 LEFT_OPEN = {
     "numpy.arange(s)": "must be known",
+    "numpy.sum(numpy.float16(W))": "float16",
+    "numpy.mean(numpy.float16(W))": "float16",
+    "numpy.float16(W) @ numpy.float16(W)": "float16",
     "numpy.tile(W, n)": "must be known",
     "numpy.where(Q)": "a condition is true",
     "numpy.round(Q)": "bool",
@@ -300,7 +308,6 @@ LEFT_OPEN = {
     "numpy.diag(W, 100000)": "elements",
     "numpy.broadcast_to(W, (1000000000, 3))": "elements",
     "[0] * 100000000": "over",
-    "numpy.float32(1e300) * numpy.float16(2)": "float16",
     "numpy.array(5, ndmin=1)": "axes",
     "round(s, 1)": "digits",
 }

@@ -24,7 +24,7 @@ from .values import Array, Item, Number, as_number, known, scalar
 TYPES = {
     name: DType.of(np.dtype(getattr(np, name)))
     for name in (
-        *("bool", "bool_", "double", "float32", "float64", "int_", "single"),
+        *("bool", "bool_", "double", "float16", "float32", "float64", "half", "int_", "single"),
         *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     )
 }

@@ -21,6 +21,7 @@ from .values import (
     astype,
     broadcast,
     cast,
+    check_wide,
     checked_shape,
     common_type,
     constant,
@@ -271,6 +272,8 @@ def einsum(call: Call, subscripts: Item, *operands: Number) -> Item:
     dtype = common_type([number.dtype for number in operands], call.where)
     if dtype is DType.BOOL:
         raise Unsupported(call.where, "of booleans")
+    for number in operands:
+        check_wide(number, call.where)
     values = [cast(call.op, number, dtype, call.where) for number in operands]
     made = call.op.Einsum(*values, equation="".join(subscripts.split()))
     if made.tensor.static_shape is None:
@@ -282,6 +285,7 @@ def einsum(call: Call, subscripts: Item, *operands: Number) -> Item:
 def linalg_det(call: Call, a: Number) -> Item:
     if a.rank < 2 or a.shape[-1] != a.shape[-2]:
         raise InvalidModel(f"{call.where}: of an array of shape {a.shape}")
+    check_wide(a, call.where)
     return Number(call.op.Det(cast(call.op, a, a.dtype if a.dtype.is_float else DType.FLOAT64, call.where)))
 
 

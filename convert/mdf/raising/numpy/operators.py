@@ -23,6 +23,7 @@ from .values import (
     astype,
     broadcast,
     cast,
+    check_wide,
     common_type,
     scalar,
     select,
@@ -242,6 +243,7 @@ def matmul(op: Builder, a: Number, b: Number, where: str) -> Number:
     columns = b.sizes[-1] if b.rank > 1 else 1
     broadcast([(*a.sizes[:-1], 1), (*b.sizes[:-2], 1, columns)], where)
     dtype = common_type([a.dtype, b.dtype], where)
+    check_wide(a if a.dtype is dtype else b, where)
     if dtype is not DType.BOOL:
         return Number(op.MatMul(cast(op, a, dtype, where), cast(op, b, dtype, where)))
     bool_to_int = op.MatMul(cast(op, a, DType.INT64, where), cast(op, b, DType.INT64, where))

@@ -15,7 +15,7 @@ from .....passes.graph import Value
 from .....passes.types import DType
 from .arguments import Axes, Call, Function, Operand
 from .shapes import flat_or_axis
-from .values import Item, Number, astype, cast, constant, size_number, supported_dtype
+from .values import Item, Number, astype, cast, check_wide, constant, size_number, supported_dtype
 
 
 def reduced(call: Call, op_type: str, value: Value, axes: Sequence[int], keep: bool) -> Number:
@@ -27,6 +27,8 @@ def reduced(call: Call, op_type: str, value: Value, axes: Sequence[int], keep: b
 
 def _accumulated(call: Call, function: Callable[..., Any], x: Number, dtype: DType | None) -> Number:
     """In the type that NumPy sums in: small integers and booleans as int64."""
+    if dtype in (None, DType.FLOAT16):
+        check_wide(x, call.where)
     wide = dtype or supported_dtype(function(np.zeros(1, x.dtype.numpy)).dtype, call.where)
     return astype(call.op, x, wide, call.where)
 
@@ -102,6 +104,8 @@ def mean(
 
 def _floats(call: Call, x: Number, dtype: DType | None = None) -> Number:
     """Integers and booleans as float64."""
+    if dtype in (None, DType.FLOAT16):
+        check_wide(x, call.where)
     return astype(call.op, x, dtype or (x.dtype if x.dtype.is_float else DType.FLOAT64), call.where)
 
 

@@ -32,7 +32,7 @@ MOST_FOLDED = 1 << 20
 _MOST_ELEMENTS = 1 << 28
 Sizes = tuple[int | None, ...]
 """A shape, None for each size that is known only at run time."""
-_NUMERIC = {*PLAIN, DType.FLOAT32, *(dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8)}
+_NUMERIC = {*PLAIN, DType.FLOAT32, DType.FLOAT16, *(dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8)}
 
 
 class OpenSize(Unsupported):
@@ -365,6 +365,12 @@ def chosen_kind(a: Number, b: Number, where: str) -> Kind:
     if a.rank != b.rank or a.listed != b.listed or (a.listed and a.sizes != b.sizes):
         raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which is known only at run time")
     return common_kind(a.kind, b.kind, where)
+
+
+def check_wide(number: Number, where: str) -> None:
+    """Refuse what NumPy sums up in float16, rounding as it goes, in an order of its own."""
+    if number.dtype is DType.FLOAT16:
+        raise Unsupported(where, "sums in float16")
 
 
 def common_kind(a: Kind, b: Kind, where: str) -> Kind:
