@@ -10,7 +10,7 @@ from backedge.convert.mdf.structure import tree_from_model
 from backedge.passes.graph import Graph
 
 from . import read_back
-from .engine import engine, on_onnxruntime, raised
+from .engine import engine, executed, on_onnxruntime, raised
 from .stateful_sweep import FAILED, RIGHT, SETS, WRONG, Case, Verdict, catalogue
 from .stateful_text import model_of
 
@@ -110,3 +110,45 @@ def test_what_is_computed_of_a_stack(m: int) -> None:
         (z,) = found.values()
         assert z.dtype == wanted.dtype
         np.testing.assert_allclose(z, wanted)
+
+
+# element types -------------------------------------------------------------------------------------
+
+WRAPPING = """g (int64 m, T[2] x, T[2] w) => (T[2] y) {
+  go = Constant <value = bool {1}> ()
+  y = Loop (m, go, x) <body = b (int64 i, bool c, T[2] a) => (bool c2, T[2] a2) {
+    c2 = Identity (c)
+    square = Mul (w, w)
+    part = Div (square, x)
+    a2 = Add (a, part)
+  }>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "w"),
+    [
+        ("int8", [3, -5], [100, 77]),
+        ("uint8", [3, 7], [100, 251]),
+        ("int32", [3, -7], [70000, 123456]),
+        ("uint64", [3, 7], [2**63 + 1, 2**40]),
+        ("float", [3.0, 0.7], [0.1, 1e-3]),
+        ("float16", [3.0, 0.7], [0.1, 1e-3]),
+    ],
+)
+def test_edges_bring_the_type_that_is_computed_in(name: str, x: list[float], w: list[float]) -> None:
+    """Squares that wrap, or round, before they are divided; an edge brings them into the loop's node."""
+    dtype = np.dtype({"float": "float32"}.get(name, name))
+    tree = tree_from_model(model_of(WRAPPING.replace("T[2]", f"{name}[2]")))
+    feeds = {"m": np.array(3), "x": np.array(x).astype(dtype), "w": np.array(w, None if "float" in name else dtype)}
+    feeds["w"] = feeds["w"].astype(dtype)
+    with np.errstate(over="ignore"):
+        square, wanted = feeds["w"] * feeds["w"], feeds["x"]
+        exact = (
+            square / feeds["x"] if dtype.kind == "f" else np.trunc(square.astype(object) / feeds["x"].astype(object))
+        )
+        part = exact.astype(dtype)
+        for _ in range(3):
+            wanted = (wanted + part).astype(dtype)
+    for found in (engine(tree, feeds), executed(raised(tree), feeds)):
+        np.testing.assert_array_equal(found["y"], wanted, strict=True)

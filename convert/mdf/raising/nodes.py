@@ -32,6 +32,13 @@ from .regions import branch, has_open_sizes
 from .scheduler import Wiring, in_order
 from .state import Changing, Item, Logic, State, Term, have_one_form, like, parts
 
+_TYPED = {
+    dtype.value: dtype.numpy
+    for dtype in (DType.FLOAT16, DType.FLOAT32, *(one for one in DType if one.is_integer and one.bits >= 8))
+}
+"""Ports of these types hold float64's or int64's zeros in the engine until something is brought to them. Here these are
+of the type that edges bring, which then is the one that is computed in: others round and wrap otherwise."""
+
 Later = Callable[[], Item]
 """Something that is computed when it is asked for, once."""
 
@@ -129,9 +136,7 @@ class Machine:
         where = f"node {node.id!r}, input port {port.id!r}"
         if port.default is None:
             dtype = np.int64 if "int" in port.type else np.bool_ if "bool" in port.type else np.float64
-            if port.type == DType.UINT64.value:  # which no other type has in common with the integers that it holds now
-                return replace(constant(op, np.zeros(sizes(port, where), np.uint64)), blurred=DType.INT64)
-            return constant(op, np.zeros(sizes(port, where), dtype))
+            return constant(op, np.zeros(sizes(port, where), _TYPED.get(port.type, dtype)))
         made = self.evaluate(op, port.default, {}, f"{where}, default_value")
         assert isinstance(made, Number)
         listed = isinstance(port.default, list) and self.lists and not is_taken_as_array(node, port.id)
