@@ -47,7 +47,7 @@ def body(node: Node, newest: bool = False) -> Graph | None:
     """
     node = _as_computed(node)
     proto = None if node.op in _INEXACT else _function(node, newest)
-    if proto is None or not proto.node:
+    if proto is None or not proto.node or not proto.output:  # onnx leaves it half made where it lacks a type
         return None
     opsets = {entry.domain: entry.version for entry in proto.opset_import}
     known = {inner: outer for inner, outer in zip(proto.output, node.outputs, strict=False) if outer.name}

@@ -164,6 +164,8 @@ class Truth:
     slack: list[float]
     theirs: list[Outputs | None]
     """What ONNX Runtime gives, which then is right for ONNX files, too."""
+    ours: list[bool]
+    """Whether our executor takes the feed: what it refuses of the model it refuses of every file."""
 
 
 def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: list[str]) -> tuple[Truth, list[Event]]:
@@ -208,7 +210,8 @@ def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: 
         theirs = given.get("onnxruntime")
         if theirs is not None and apart(agreed, theirs) > limit:
             events.append(Event("source", THEIRS, f"onnxruntime: {shown(agreed, theirs)}", k))
-    return Truth(values, slack, runs["onnxruntime"].outputs), events
+    taken = [outputs is not None for outputs in runs["executor"].outputs]
+    return Truth(values, slack, runs["onnxruntime"].outputs, taken), events
 
 
 def _sizes(feed: Feed) -> dict[str, tuple[int, ...]]:
@@ -340,11 +343,14 @@ def _path(
             bad = event.kind
             yield event
     try:
-        ours = run_in(Ours(to_hub(load(made))), feeds)
+        own = Ours(to_hub(load(made)))
     except Exception as error:
         yield Event(path, _kind(error, UNLOADED if path != "stateful" else REFUSED), f"our own reader: {_told(error)}")
         return
-    for event in judged(path, ours, feeds, wanted, limits, known, "executor on the file: ", habits):
+    taken = [n for n, k in enumerate(known) if truth.ours[k]]
+    of_taken = [[one[n] for n in taken] for one in (feeds, wanted, limits, known)]
+    others = [habits[n] for n in taken]
+    for event in judged(path, run_in(own, of_taken[0]), *of_taken, "executor on the file: ", others):
         bad = bad or event.kind
         yield Event(path, EXECUTOR if event.kind != WRONG else event.kind, event.text, event.feed)
     if asked or bad == WRONG:

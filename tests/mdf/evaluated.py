@@ -43,7 +43,7 @@ def built(build: Callable[[Builder, Scope], Made], values: Values, constant: boo
         if constant:
             made = op.const(array)
         else:
-            made = graph.add_input(f"in{len(feeds)}", TensorType(DType.of(array.dtype), array.shape))
+            made = graph.add_input(op.rewriter.names.fresh("in"), TensorType(DType.of(array.dtype), array.shape))
             feeds[made.name] = array
         scope[name] = Number(made, python=type(value) in (bool, int, float))
     found = build(op, scope)
@@ -54,7 +54,8 @@ def built(build: Callable[[Builder, Scope], Made], values: Values, constant: boo
     results = Executor(verify(graph), never_compile).run(feeds)
     arrays = tuple(results[f"out{index}"] for index in range(len(parts)))
     for part, array in zip(parts, arrays, strict=True):
-        assert (part.dtype.numpy, part.shape) == (array.dtype, array.shape)
+        assert part.dtype.numpy == array.dtype and part.rank == array.ndim
+        assert all(size in (found, None) for size, found in zip(part.sizes, array.shape, strict=True))
     return arrays if isinstance(found, tuple) else arrays[0]
 
 

@@ -212,7 +212,8 @@ def sweep(cases: Iterable[Case], parts: Sequence[str] = ()) -> Iterator[Verdict]
             yield judge(case)
 
 
-def main() -> None:
+def report(sweep: Callable[[Iterable[Case], Sequence[str]], Iterator[Verdict]]) -> None:
+    """A sweep of the set that the command line asks for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", choices=[*SETS], default="catalogue")
     parser.add_argument("parts", nargs="*")
@@ -231,4 +232,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    report(sweep)

@@ -248,8 +248,10 @@ def test_few_passes_of_changing_types_stand_one_after_the_other() -> None:
     made = node({"s": {"value": "numpy.concatenate((s, s))", "default_initial_value": [1.0]}})
     tree = document({"A": made}, termination=condition("AfterNPasses", n=3))
     np.testing.assert_array_equal(check(tree)["s"], np.ones(8))
+    deeper = node({"s": {"value": "numpy.expand_dims(s, 0)", "default_initial_value": 1.0}})
+    assert check(document({"A": deeper}, termination=condition("AfterNPasses", n=3)))["s"].shape == (1, 1, 1)
     with pytest.raises(Unsupported, match="the type of a value changes"):
-        raised(document({"A": made}, termination=condition("AfterNPasses", n=40)))
+        raised(document({"A": deeper}, termination=condition("AfterNPasses", n=40)))
 
 
 def test_a_name_without_a_value() -> None:

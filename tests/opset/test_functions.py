@@ -181,3 +181,14 @@ def test_a_function_nobody_calls_may_hold_what_can_not_be_said() -> None:
     model, notes, _ = _converted(text, 18)
     assert not model.functions
     assert notes and "StringSplit" in notes[0]
+
+
+def test_a_body_that_onnx_leaves_half_made() -> None:
+    """Of an operator one of whose types nobody knows: it is refused by what it is, not by the rest of a body."""
+    text = """<ir_version: 11, opset_import: ["" : 23, "own" : 1]>
+    g (float[2, 4, 24] q, float[2, 6, 24] k, float[2, 6, 24] v) => (float[2, 4, 24] y) {
+      mask = own.Mask (q)
+      y = Attention <kv_num_heads = 3, q_num_heads = 3> (q, k, v, mask)
+    }"""
+    with pytest.raises(Unsupported, match="Attention came with version 23"):
+        to_dialect(read_model(onnx.parser.parse_model(text)), FORMATS["onnx"], 13)

@@ -35,7 +35,7 @@ from ....passes.types import DType, TensorType, tensor
 from .. import model as mdf
 from .loop_expressions import Passes, all_of, part_text, passes_of, stack_of
 from .scope import ModelBuilder, Scope
-from .terms import Term, cast, filled
+from .terms import Term, cast, filled, sizes
 
 _ZERO = "numpy.int64(0)"
 _MOST_LISTED = 64  # elements of a port's default value
@@ -241,7 +241,7 @@ class _LoopWriter:
                 later = name
                 if scope is not self.last:
                     scope.add_input(name, body_input, _nothing(body_input.tensor))
-                    later = cast(body_input.tensor.dtype, name, self.hub)
+                    later = cast(body_input.tensor.dtype, _of_shape(name, body_input.tensor), self.hub)
                 scope.define(body_input, self._either(scope, scope.named(operand), later))
                 return name, initial
         return "", ""
@@ -309,11 +309,22 @@ def _limits(passes: Passes, scope: Scope) -> list[str]:
 
 
 def _nothing(type: TensorType) -> mdf.Plain:
-    """A default value, which cuts a cycle of edges."""
-    shape = type.static_shape
-    if shape is None or type.dtype is None or not 0 < math.prod(shape) <= _MOST_LISTED:
+    """A default value, which cuts a cycle of edges: zeros of the shape, or an empty list with as many axes."""
+    if type.shape is None or type.dtype is None:
         return 0
-    return np.zeros(shape, type.dtype.numpy).tolist()
+    shape = type.static_shape if _is_listed(type) else (1,) * (len(type.shape) - 1) + (0,)
+    return np.zeros(shape or (), type.dtype.numpy).tolist()
+
+
+def _is_listed(type: TensorType) -> bool:
+    shape = type.static_shape
+    return shape is not None and 0 < math.prod(shape) <= _MOST_LISTED
+
+
+def _of_shape(port: str, type: TensorType) -> str:
+    """What a port holds once something was brought to it, in its shape where the default value hasn't got that."""
+    shape = type.static_shape
+    return port if shape is None or _is_listed(type) else f"numpy.reshape({port}, {sizes(shape)})"
 
 
 def _levels(graph: Graph) -> dict[Value, int]:

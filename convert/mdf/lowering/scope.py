@@ -208,13 +208,13 @@ class Scope:
     def add_input(self, name: str, value: Value, default: mdf.Plain = None) -> None:
         """An input port."""
         found = tensor_of(repr(value.name), value.type)
-        self.node.inputs.append(mdf.InputPort(name, default, found.static_shape or (), _kind(found)))
+        self.node.inputs.append(mdf.InputPort(name, default, _port_shape(found), _kind(found)))
 
     def add_output(self, name: str, text: str, type: Type | None) -> None:
         """An output port, unless it is there already."""
         if all(port.id != name for port in self.node.outputs):
             found = tensor_of(repr(name), type)
-            self.node.outputs.append(mdf.OutputPort(name, text, found.static_shape or (), _kind(found)))
+            self.node.outputs.append(mdf.OutputPort(name, text, _port_shape(found), _kind(found)))
 
 
 class _Operands(Sequence[Term | None]):
@@ -235,6 +235,11 @@ class _Operands(Sequence[Term | None]):
         if value is None:
             return None
         return self.replaced.get(value) or self._scope.term(value)
+
+
+def _port_shape(type: TensorType) -> tuple[int, ...]:
+    """The shape of what a port holds before anything was brought: where a size isn't known there is nothing yet."""
+    return tuple(dim if isinstance(dim, int) else 0 for dim in type.shape or ())
 
 
 def _kind(type: TensorType) -> str:

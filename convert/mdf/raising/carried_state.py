@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,17 +13,13 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Value
 from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot
 from ....passes.rewrite import Builder
-from ....passes.structure.simplify import RemoveDead
 from ....passes.types import DType, TensorType
 from .conditions import Key
-from .numpy.values import Kind, Number, cast, common_type, narrowest_dtype
-from .state import Changing, Item, Logic, State, Term, is_flag, parts
+from .numpy.values import Kind, cast, common_kind
+from .regions import close, operands
+from .state import Changing, Item, Logic, State, Term, is_flag, like, parts
 
 _MOST_TRIALS = 12
-
-
-def _like(item: Item, numbers: Sequence[Number]) -> Item:
-    return tuple(numbers) if isinstance(item, tuple) else numbers[0]
 
 
 class Body:
@@ -64,6 +60,7 @@ class Carrying:
         wanted: the numbers that are asked for after the loop, which runs at least once where they aren't in `start`.
         exact: whether Python's numbers are to be told from arrays without axes.
         runs: whether the loop is certain to run at least once.
+        opens: whether a value whose shape changes is carried with open sizes.
     """
 
     op: Builder
@@ -72,6 +69,7 @@ class Carrying:
     wanted: Collection[Key]
     exact: bool
     runs: bool
+    opens: bool
     kinds: dict[Key, tuple[Kind, ...]] = field(default_factory=dict)
     fixed: set[Key] = field(default_factory=set)
     loose: set[Key] = field(default_factory=set)  # looked fixed at first
@@ -124,7 +122,7 @@ class Carrying:
         """Refuse what depends on whether a number is Python's, if it is so at one time only."""
         for key in live:
             one, other = ([number.kind for number in parts(of.leaving.numbers.get(key))] for of in (trial, weak))
-            if [(kind.dtype, kind.shape) for kind in one] != [(kind.dtype, kind.shape) for kind in other]:
+            if [(kind.dtype, kind.sizes) for kind in one] != [(kind.dtype, kind.sizes) for kind in other]:
                 raise Changing(key, "it depends on a value that is a Python number at one time and an array at another")
 
     def _kind(self, key: Key, a: Item, b: Item) -> bool:
@@ -145,13 +143,13 @@ class Carrying:
         return new
 
     def _merged(self, key: Key, a: Kind, b: Kind) -> Kind | None:
-        if a.shape != b.shape or a.listed != b.listed:
+        open_sizes = self.opens and not a.listed and len(a.sizes) == len(b.sizes)
+        if a.listed != b.listed or (a.sizes != b.sizes and not open_sizes):
             self.changing[key] = f"{_shown(a)}, then {_shown(b)}"
             return None
         if a.python != b.python:
             self.mixed.add(key)
-        dtype = common_type([a.dtype, b.dtype], f"{key}")
-        return Kind(dtype, a.shape, a.python and b.python, a.listed, narrowest_dtype(a, b))
+        return common_kind(a, b, f"{key}")
 
     def _converged(self, trial: _Trial, live: Collection[Key]) -> bool:
         """Whether a trial leaves what it was entered with, as far as anybody asks."""
@@ -196,11 +194,11 @@ class _Trial:
             if key in self.carrying.fixed or kinds is None:
                 self.entered.numbers[key] = item
                 continue
-            self.inputs[key] = [self._input(key, TensorType(kind.dtype, kind.shape)) for kind in kinds]
+            self.inputs[key] = [self._input(key, TensorType(kind.dtype, kind.sizes)) for kind in kinds]
             if self.weak and key in self.carrying.mixed:
                 kinds = [replace(kind, python=True) for kind in kinds]
             found = [kind.number(value) for kind, value in zip(kinds, self.inputs[key], strict=True)]
-            self.entered.numbers[key] = _like(self.carrying.probe.numbers.get(key) if item is None else item, found)
+            self.entered.numbers[key] = like(self.carrying.probe.numbers.get(key) if item is None else item, found)
         for key, term in start.counters.items():
             if key in self.carrying.moving:
                 dtype = DType.BOOL if is_flag(term) else DType.INT64
@@ -249,8 +247,7 @@ class _Trial:
             seen.add(value)
             if value in owner:
                 asked.append(owner[value])
-            if value.producer is not None:
-                waiting += [one for one in value.producer.inputs if one is not None]
+            waiting += operands(value)
         self.seen = seen
         return live
 
@@ -281,7 +278,7 @@ class _Trial:
             slots.append(Sliced())
             graph.inputs.append(value)
             operands.append(op.const(table, name="flags"))
-        outer = _close(body.op)
+        outer = close(body.op)
         slots += [Captured()] * len(outer)
         graph.inputs += [inner for _, inner in outer]
         operands += [value for value, _ in outer]
@@ -305,7 +302,7 @@ class _Trial:
                 elif numbers:
                     initial = cast(op, numbers[index], kinds[index].dtype, f"{key}")
                 else:
-                    initial = op.const(np.zeros(kinds[index].shape, kinds[index].dtype.numpy))
+                    initial = op.const(np.zeros([size or 0 for size in kinds[index].sizes], kinds[index].dtype.numpy))
                     if body_input not in self.seen and body_output in written:
                         self.replacements[body_input] = written[body_output]
                         continue
@@ -324,7 +321,7 @@ class _Trial:
                 after.counters[key] = values[0]
                 continue
             found = [kind.number(value) for kind, value in zip(carrying.kinds[key], values, strict=True)]
-            after.numbers[key] = _like(self.leaving.numbers[key], found)
+            after.numbers[key] = like(self.leaving.numbers[key], found)
         for key, item in carrying.start.numbers.items():
             if key in carrying.fixed or carrying.kinds.get(key) is None:
                 after.numbers[key] = item
@@ -332,31 +329,6 @@ class _Trial:
             if key not in carrying.moving:
                 after.counters[key] = term
         return after
-
-
-def _close(op: Builder) -> list[tuple[Value, Value]]:
-    """(value, body input) of what a body uses from outside. Constants are copied into it."""
-    graph = op.graph
-    own = {*graph.inputs, *graph.constants, *(value for node in graph.nodes for value in node.outputs)}
-    copies: dict[Value, Value] = {}
-    captured: list[tuple[Value, Value]] = []
-
-    def inside(value: Value) -> Value:
-        if value in own:
-            return value
-        if value not in copies:
-            if value.data is not None:
-                copies[value] = graph.add_constant(value.data, op.rewriter.names.fresh(value.name))
-            else:
-                copies[value] = Value(op.rewriter.names.fresh(value.name), value.type)
-                captured.append((value, copies[value]))
-        return copies[value]
-
-    RemoveDead()(graph)  # so that nothing is captured for what leads to no output
-    for node in graph.nodes:
-        node.inputs = [None if value is None else inside(value) for value in node.inputs]
-    graph.outputs = [inside(value) for value in graph.outputs]
-    return captured
 
 
 def _differ(a: Term, b: Term) -> bool:
@@ -381,5 +353,6 @@ def _same(a: Item, b: Item) -> bool:
 
 
 def _shown(kind: Kind) -> str:
-    text = f"{'Python ' if kind.python else ''}{kind.dtype.value} {list(kind.shape)}"
+    sizes = ", ".join("?" if size is None else str(size) for size in kind.sizes)
+    text = f"{'Python ' if kind.python else ''}{kind.dtype.value} [{sizes}]"
     return f"a list of {text}" if kind.listed else text

@@ -16,17 +16,28 @@ from functools import cache
 import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
+from ....passes.graph import Value
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
+from ....passes.types import DType, TensorType
 from ....runtime.oracles.mdf_names import is_stateful
 from ....runtime.oracles.mdf_syntax import names, parse
 from ..model import Edge, Function, InputPort, Node, Parameter, Plain
 from .conditions import Key
 from .functions import call
+from .list_ports import is_taken_as_array
 from .numpy.evaluate import evaluate
-from .numpy.values import Number, constant, scalar, select
+from .numpy.values import Kind, Number, cast, common_kind, constant, scalar, select
+from .regions import branch, has_open_sizes
 from .scheduler import Wiring, in_order
-from .state import Changing, Item, Logic, State, Term, parts
+from .state import Changing, Item, Logic, State, Term, have_one_form, like, parts
+
+_TYPED = {
+    dtype.value: dtype.numpy
+    for dtype in (DType.FLOAT16, DType.FLOAT32, *(one for one in DType if one.is_integer and one.bits >= 8))
+}
+"""Ports of these types hold float64's or int64's zeros in the engine until something is brought to them. Here these are
+of the type that edges bring, which then is the one that is computed in: others round and wrap otherwise."""
 
 Later = Callable[[], Item]
 """Something that is computed when it is asked for, once."""
@@ -72,12 +83,14 @@ class Machine:
 
     Attributes:
         lists: whether the default value of a port that is a list is one of Python's, as it is to the engine.
+        opens: whether what has another shape at another time has open sizes; else it is `Changing`.
         preset: parameters whose place in the state holds what they have the first time.
         first: what parameters were found to have the first time; filled as nodes run.
     """
 
     wiring: Wiring
     lists: bool = True
+    opens: bool = False
     preset: set[Key] = field(default_factory=set)
     first: dict[Key, Item] = field(default_factory=dict)
 
@@ -123,16 +136,78 @@ class Machine:
         where = f"node {node.id!r}, input port {port.id!r}"
         if port.default is None:
             dtype = np.int64 if "int" in port.type else np.bool_ if "bool" in port.type else np.float64
-            return constant(op, np.zeros(sizes(port, where), dtype))
+            return constant(op, np.zeros(sizes(port, where), _TYPED.get(port.type, dtype)))
         made = self.evaluate(op, port.default, {}, f"{where}, default_value")
         assert isinstance(made, Number)
-        return replace(made, python=True, listed=made.rank) if isinstance(port.default, list) and self.lists else made
+        listed = isinstance(port.default, list) and self.lists and not is_taken_as_array(node, port.id)
+        return replace(made, python=True, listed=made.rank) if listed else made
+
+    def select(self, op: Builder, logic: Logic, flag: Term, a: Item, b: Item, key: Key) -> Item:
+        """`a` where the flag is set, else `b`; what isn't computed yet is chosen nowhere.
+
+        Raises:
+            Changing: they have different shapes.
+        """
+        if isinstance(flag, bool):
+            return a if flag else b
+        if a is None or b is None or a is b:
+            return b if a is None else a
+        if not have_one_form(parts(a), parts(b), self.opens):
+            raise Changing(key, "its shape depends on whether its node has run")
+        made = [select(op, logic.value(flag), x, y, f"{key}") for x, y in zip(parts(a), parts(b), strict=True)]
+        numbers = tuple(number for number in made if isinstance(number, Number))
+        return numbers if isinstance(a, tuple) else numbers[0]
 
     def run(self, op: Builder, logic: Logic, name: str, state: State, runs: Term, increment: Number | None) -> None:
         """Run a node where `runs` holds; `increment`: of time, for derivatives."""
-        if runs is not False:
-            _Running(self, op, logic, self.wiring.nodes[name], state, runs, increment).run()
-            state.counters["ran", name] = logic.either(state.counters["ran", name], runs)
+        if runs is False:
+            return
+        before, built = dict(state.numbers), len(op.graph.nodes)
+        _Running(self, op, logic, self.wiring.nodes[name], state, runs, increment).run()
+        if isinstance(runs, Value) and any(map(has_open_sizes, op.graph.nodes[built:])):
+            state.numbers = before
+            self._run_apart(op, logic, name, state, runs, increment)
+        state.counters["ran", name] = logic.either(state.counters["ran", name], runs)
+
+    def _run_apart(
+        self, op: Builder, logic: Logic, name: str, state: State, runs: Value, increment: Number | None
+    ) -> None:
+        """Run a node in a branch: where it doesn't run, its sizes may be such that it fails."""
+        then, otherwise, inside, first = op.region("then"), op.region("else"), state.copy(), dict(self.first)
+        _Running(self, then, Logic(then), self.wiring.nodes[name], inside, True, increment).run()
+        self.first = first
+        own = {value for node in then.graph.nodes for value in node.outputs}
+        chosen: list[tuple[Key, list[Kind]]] = []
+        for key, new in inside.numbers.items():
+            old = state.numbers[key]
+            if new is old:
+                continue
+            if new is None or not any(number.value in own for number in parts(new)):
+                outside = [replace(number, value=_hoisted(op, number.value)) for number in parts(new)]
+                state.numbers[key] = self.select(op, logic, runs, like(new, outside) if new else None, old, key)
+                continue
+            chosen.append((key, self._left(then, otherwise, key, new, old)))
+        kinds = [kind for _, found in chosen for kind in found]
+        values = iter(branch(op, runs, then, otherwise, [TensorType(kind.dtype, kind.sizes) for kind in kinds]))
+        for key, found in chosen:
+            state.numbers[key] = like(inside.numbers[key], [kind.number(next(values)) for kind in found])
+
+    def _left(self, then: Builder, otherwise: Builder, key: Key, new: Item, old: Item) -> list[Kind]:
+        """Let branches give what a position holds where the node runs and where it doesn't; the kinds of that."""
+        if old is not None and not have_one_form(parts(new), parts(old), self.opens):
+            raise Changing(key, "its shape depends on whether its node has run")
+        kinds: list[Kind] = []
+        for index, number in enumerate(parts(new)):
+            before = None if old is None else parts(old)[index]
+            kind = number.kind if before is None else common_kind(number.kind, before.kind, f"{key}")
+            kinds.append(kind)
+            then.graph.outputs.append(cast(then, number, kind.dtype, f"{key}"))
+            if before is None:
+                nothing = np.zeros([size or 0 for size in kind.sizes], kind.dtype.numpy)
+                otherwise.graph.outputs.append(otherwise.Identity(otherwise.const(nothing)))
+            else:
+                otherwise.graph.outputs.append(otherwise.Identity(cast(otherwise, before, kind.dtype, f"{key}")))
+        return kinds
 
 
 @dataclass
@@ -175,7 +250,10 @@ class _Running:
 
     def _keep(self, key: Key, new: Item) -> None:
         """Put something into the state, where the node runs."""
-        self.state.numbers[key] = select_item(self.op, self.logic, self.runs, new, self.state.numbers[key], key)
+        self.state.numbers[key] = self._select(self.runs, new, self.state.numbers[key], key)
+
+    def _select(self, flag: Term, a: Item, b: Item, key: Key) -> Item:
+        return self.machine.select(self.op, self.logic, flag, a, b, key)
 
     # inputs ------------------------------------------------------------------------------------------
 
@@ -200,11 +278,11 @@ class _Running:
                 continue
             key: Key = ("edge", edge.id)
             both = brought if item is None else self._two(port, item, brought)
-            either = select_item(self.op, self.logic, there, both, brought, key)
-            item = either if item is None else select_item(self.op, self.logic, came, either, item, key)
+            either = self._select(there, both, brought, key)
+            item = either if item is None else self._select(came, either, item, key)
             there = self.logic.either(there, came)
         key = ("port", self.node.id, port.id)
-        return select_item(self.op, self.logic, there, item, self.machine.default(self.op, self.node, port), key)
+        return self._select(there, item, self.machine.default(self.op, self.node, port), key)
 
     def _two(self, port: InputPort, a: Item, b: Item) -> Item:
         text = "a + b" if port.reduce == "add" else "a * b"
@@ -233,7 +311,7 @@ class _Running:
             made = self.machine.first[key] = self._first(parameter, before)
             if stored is None or made is None:
                 return made
-            return select_item(self.op, self.logic, self.ran, stored, made, key)
+            return self._select(self.ran, stored, made, key)
 
         return cache(first)
 
@@ -289,10 +367,15 @@ class _Running:
         if not parameter.conditions:
             return None
         key: Key = ("parameter", self.node.id, parameter.id)
-        return select_item(self.op, self.logic, self.ran, self.state.numbers[key], scalar(self.op, 0.0, where), key)
+        return self._select(self.ran, self.state.numbers[key], scalar(self.op, 0.0, where), key)
 
     def _computed(self, text: str, where: str, **items: Item) -> Item:
         return evaluate(self.op, text, Scope(where, items), where)
+
+
+def _hoisted(op: Builder, value: Value) -> Value:
+    """A value that isn't computed in a region, outside of it."""
+    return value if value.data is None else op.const(value.data)
 
 
 def is_stateful_parameter(parameter: Parameter) -> bool:
@@ -322,23 +405,6 @@ def sizes(port: InputPort, where: str) -> tuple[int, ...]:
     if len(found) < len(port.shape):
         raise Unsupported(where, f"of its shape {port.shape} a size isn't known")
     return found
-
-
-def select_item(op: Builder, logic: Logic, flag: Term, a: Item, b: Item, key: Key) -> Item:
-    """`a` where the flag is set, else `b`; what isn't computed yet is chosen nowhere.
-
-    Raises:
-        Changing: they have different shapes.
-    """
-    if isinstance(flag, bool):
-        return a if flag else b
-    if a is None or b is None or a is b:
-        return b if a is None else a
-    if [(x.shape, x.listed) for x in parts(a)] != [(x.shape, x.listed) for x in parts(b)]:
-        raise Changing(key, "its shape depends on whether its node has run")
-    made = [select(op, logic.value(flag), x, y, f"{key}") for x, y in zip(parts(a), parts(b), strict=True)]
-    numbers = tuple(number for number in made if isinstance(number, Number))
-    return numbers if isinstance(a, tuple) else numbers[0]
 
 
 def _in_order(node: Node) -> list[Function]:

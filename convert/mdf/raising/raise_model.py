@@ -8,7 +8,8 @@
     evaluated `steps` times more
                     Loop(steps + 1); with derivatives the first time stands before Loop(steps)
 
-Where the first pass has other types or shapes than later ones, it stands before the loop.
+Where the first pass has other types or shapes than later ones, it stands before the loop. What grows from pass to pass
+has open sizes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from ..structure import tree_from_model
 from .conditions import Key
 from .nodes import Machine
 from .numpy.values import Number, cast
-from .runs import Runs, static_schedule
+from .runs import NoOneType, Runs, static_schedule
 from .scheduler import Scheduler, Wiring
 from .state import State
 
@@ -42,26 +43,36 @@ from .state import State
 def raise_model(model: Model) -> Graph:
     """The hub graph of a model; its inputs and outputs are those of `runtime.oracles.mdf_names`.
 
-    Inputs and outputs are float64, int64 and bool unless the model's metadata states others; all shapes are static.
+    Inputs and outputs are float64, int64 and bool unless the model's metadata states others. The shapes of inputs are
+    static; so are all others, unless something is of another shape in another pass.
 
     Raises:
         InvalidModel: an expression is none, or names something unknown.
         Unsupported: what the hub can't express, or what isn't well defined.
     """
     try:
-        return _Raising(model).run()
+        return _raised(model)
     except InvalidModel:
         if not any(isinstance(port.default, list) for node in model.graphs[0].nodes for port in node.inputs):
             raise
         # Where the engine sees a list by default it fails, too; where it sees an array that it was fed with it doesn't.
         with contextlib.suppress(InvalidModel):
-            return _Raising(model, lists=False).run()
+            return _raised(model, lists=False)
         raise
 
 
+def _raised(model: Model, lists: bool = True) -> Graph:
+    """All sizes known, if the passes that stand apart make that possible; else some are open."""
+    try:
+        return _Raising(model, lists).run()
+    except NoOneType:
+        return _Raising(model, lists, opens=True).run()
+
+
 class _Raising:
-    def __init__(self, model: Model, lists: bool = True) -> None:
+    def __init__(self, model: Model, lists: bool, opens: bool = False) -> None:
         self.lists = lists
+        self.opens = opens
         self.source = model.graphs[0]
         self.interface = interface(tree_from_model(model))
         self.graph = Graph(HUB.name, self.source.id)
@@ -73,7 +84,7 @@ class _Raising:
     def run(self) -> Graph:
         wiring = Wiring(self.source)
         scheduler = Scheduler(self.source, wiring)
-        machine = Machine(wiring, self.lists)
+        machine = Machine(wiring, self.lists, self.opens)
         fed = {port: number for one in self.interface.inputs for port, number in self._input(one)}
         state = machine.start(self.op, fed)
         wanted = {one.name: self._key(one) for one in self.interface.outputs}
@@ -105,7 +116,7 @@ class _Raising:
     # inputs and outputs ------------------------------------------------------------------------------
 
     def _input(self, one: InputName) -> Iterable[tuple[tuple[str, str], Number]]:
-        """An input, as each port sees it that it feeds: as float64, int64 or bool."""
+        """An input, as each port sees it that it feeds: as float64, int64, uint64 or bool."""
         where = f"input {one.name!r}"
         shape = tuple(size for size in one.shape if isinstance(size, int))
         if len(shape) < len(one.shape):
@@ -118,8 +129,9 @@ class _Raising:
                 value.meta = {DEFAULT: TensorData.of(np.broadcast_to(default, shape), dtype)}
         except ValueError:
             raise InvalidModel(f"{where}: its default value isn't of its shape {shape}") from None
-        wide = DType.BOOL if dtype is DType.BOOL else DType.INT64 if dtype.is_integer else DType.FLOAT64
-        number = Number(cast(self.op, Number(value), wide, where))
+        wide = DType.INT64 if dtype.is_integer and dtype is not DType.UINT64 else DType.FLOAT64
+        kept = dtype in (DType.BOOL, DType.UINT64)
+        number = Number(value if kept else cast(self.op, Number(value), wide, where))
         return [(port, number) for port in one.ports]
 
     def _extra(self, name: str, dtype: DType) -> Value:

@@ -18,7 +18,7 @@ from ....passes.types import DType
 from ..model import Node
 from .carried_state import Body, Carrying, Run
 from .conditions import Count, Every, Key, Threshold, walk
-from .nodes import Machine, is_stateful_parameter, named, select_item, sizes
+from .nodes import Machine, is_stateful_parameter, named, sizes
 from .numpy.evaluate import evaluate
 from .numpy.values import Number, cast, constant, known, scalar
 from .scheduler import ScheduledPass, Scheduler
@@ -190,7 +190,7 @@ class Runs:
                 machine.preset.add(key)
         wanted = [*self.wanted, *(("ran", key[1]) for key in self.wanted if key[1] in late - certain)]
         try:
-            after = Carrying(self.op, start, probe, wanted, self.exact, runs).loop(trip, first, run)
+            after = Carrying(self.op, start, probe, wanted, self.exact, runs, machine.opens).loop(trip, first, run)
         finally:
             machine.preset.clear()
         after.counters.update({("ran", node): True for node in certain})
@@ -228,9 +228,13 @@ class Runs:
         return True
 
 
-def _no_one_type(change: Changing) -> Unsupported:
+class NoOneType(Unsupported):
+    """A value has another type or shape at another time, and nothing can carry it."""
+
+
+def _no_one_type(change: Changing) -> NoOneType:
     kind, name = change.key[0], " ".join(repr(part) for part in change.key[1:])
-    return Unsupported(f"{kind} {name}", f"the type of a value changes from pass to pass: {change.reason}")
+    return NoOneType(f"{kind} {name}", f"the type of a value changes from pass to pass: {change.reason}")
 
 
 Timetable = list[frozenset[str]]
@@ -328,11 +332,13 @@ class Measure:
     def _measured(self, threshold: Threshold, node: Node, key: Key, where: str) -> Term:
         number = self._measured_number(node, key, where)
         for index in threshold.indices:
-            if number.rank == 0 or not -number.shape[0] <= index < number.shape[0]:
+            size = number.sizes[0] if number.rank else 0
+            if size is None or not -size <= index < size:
                 raise Unsupported(where, f"it has no element {index}")
             number = Number(self.op.Gather(number.value, self.op.const(index, DType.INT64), axis=0))
-        if number.size != 1:
-            raise Unsupported(where, f"it has {number.size} elements, and no indices select one of them")
+        if number.is_open or number.size != 1:
+            count = "an unknown number of" if number.is_open else number.size
+            raise Unsupported(where, f"it has {count} elements, and no indices select one of them")
         value = reshape(self.op, cast(self.op, number, DType.FLOAT64, where), ())
         found = evaluate(self.op, _comparison(threshold), {"x": Number(value), **_numbers(self.op, threshold)}, where)
         assert isinstance(found, Number)
@@ -354,7 +360,7 @@ class Measure:
             ran = True
         elif ran is not True:
             first = self._before(node, kind, name, where)
-        item = select_item(self.op, self.logic, ran, stored, first, key)
+        item = self.machine.select(self.op, self.logic, ran, stored, first, key)
         if not isinstance(item, Number):
             raise Unsupported(where, "it is read before it has a value")
         return item

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,20 @@ class Changing(Exception):
 
 def parts(item: Item) -> tuple[Number, ...]:
     return item if isinstance(item, tuple) else () if item is None else (item,)
+
+
+def like(item: Item, numbers: Sequence[Number]) -> Item:
+    """Numbers in the form of an item: several, or the one."""
+    return tuple(numbers) if isinstance(item, tuple) else numbers[0]
+
+
+def have_one_form(a: Sequence[Number], b: Sequence[Number], opens: bool) -> bool:
+    """Whether items have one rank and one shape; where sizes may be open, those of arrays may differ."""
+
+    def form(number: Number) -> tuple[object, int]:
+        return (number.rank if opens and not number.listed else number.sizes), number.listed
+
+    return list(map(form, a)) == list(map(form, b))
 
 
 Term = bool | int | Value

@@ -23,7 +23,10 @@ from .values import Array, Item, Number, as_number, known, scalar
 
 TYPES = {
     name: DType.of(np.dtype(getattr(np, name)))
-    for name in ("bool", "bool_", "double", "float32", "float64", "int32", "int64", "int_", "single")
+    for name in (
+        *("bool", "bool_", "double", "float16", "float32", "float64", "half", "int_", "single"),
+        *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    )
 }
 """Element types by their names in NumPy."""
 PYTHON_TYPES = {"float": DType.FLOAT64, "int": DType.INT64, "bool": DType.BOOL}

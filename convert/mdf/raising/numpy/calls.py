@@ -31,6 +31,7 @@ from .values import (
     cast,
     constant,
     scalar,
+    size_number,
     static_scalar,
     truth_value,
 )
@@ -85,7 +86,7 @@ def len_(call: Call, x: Item) -> Item:
     number = call.operand(x)
     if not number.rank:
         raise InvalidModel(f"{call.where}: the length of one number")
-    return scalar(call.op, number.shape[0], call.where)
+    return size_number(call.op, number, 0)
 
 
 def _some(symbol: str) -> Function:

@@ -11,15 +11,29 @@ from typing import TypeVar
 import numpy as np
 
 from .....passes.errors import InvalidModel, Unsupported
+from .....passes.graph import Value
 from .....passes.rewrite import Builder
-from .....passes.types import DType
+from .....passes.types import DType, TensorType
 from .....runtime.oracles import mdf_syntax as syntax
 from ...model import Plain
+from ..regions import branch, has_open_sizes
 from . import calls
 from .arguments import PYTHON_TYPES, Call
 from .operators import binary, is_whole, logical, unary
 from .subscripts import IndexPart, subscript
-from .values import Item, Number, as_number, constant, scalar, select, static_scalar, truth_value
+from .values import (
+    Item,
+    Number,
+    OpenSize,
+    as_number,
+    cast,
+    chosen_kind,
+    constant,
+    scalar,
+    select,
+    static_scalar,
+    truth_value,
+)
 
 Made = TypeVar("Made")
 Scope = Mapping[str, "Number | tuple[Number, ...]"]
@@ -64,7 +78,10 @@ def _of_text(op: Builder, text: str, scope: Scope, where: str) -> Number | tuple
         return scalar(op, number, where)
     if text == WORD:
         return Number(op.const(np.asarray(WORD, object), DType.STRING), python=True)
-    return resolved(op, _Evaluation(op, scope, where).of(syntax.parse(text, where)), where)
+    try:
+        return resolved(op, _Evaluation(op, scope, where).of(syntax.parse(text, where)), where)
+    except OpenSize as error:
+        raise Unsupported(where, error.reason) from None
 
 
 def _of_list(op: Builder, plain: Sequence[Plain], where: str) -> Number:
@@ -103,6 +120,10 @@ def resolved(op: Builder, item: Item, where: str) -> Number | tuple[Number, ...]
 
 def _is_uneven(items: list[Item]) -> bool:
     return len({isinstance(item, list) or (isinstance(item, Number) and item.listed) for item in items}) > 1
+
+
+def _conditional_fault(error: InvalidModel) -> str:
+    return f"a fault in what is only computed on a condition ({error})"
 
 
 @dataclass
@@ -208,22 +229,49 @@ class _Evaluation:
         condition = truth_value(self.op, self.of(node.test), self.where)
         if isinstance(condition, bool):
             return self.of(node.body if condition else node.orelse)
-        then, otherwise = (self._perhaps(partial(self.of, part)) for part in (node.body, node.orelse))
+        try:
+            then, otherwise = (self._perhaps(partial(self.of, part)) for part in (node.body, node.orelse))
+        except OpenSize:
+            return self._apart(condition, node.body, node.orelse)
         return select(self.op, condition, then, otherwise, self.where)
+
+    def _apart(self, condition: Value, *parts: ast.expr) -> Number:
+        """One of two parts, each in a branch of its own: it may fail where it isn't wanted."""
+        regions, numbers = list[Builder](), list[Number]()
+        for name, part in zip(("then", "else"), parts, strict=True):
+            region = self.op.region(name)
+            try:
+                item = _Evaluation(region, self.scope, self.where).of(part)
+            except InvalidModel as error:
+                raise Unsupported(self.where, _conditional_fault(error)) from None
+            if isinstance(item, tuple):
+                raise Unsupported(self.where, "a tuple of sizes that are known only at run time")
+            regions.append(region)
+            numbers.append(as_number(region, item, self.where))
+        kind = chosen_kind(numbers[0], numbers[1], self.where)
+        for region, number in zip(regions, numbers, strict=True):
+            region.graph.outputs = [cast(region, number, kind.dtype, self.where)]
+        (made,) = branch(self.op, condition, regions[0], regions[1], [TensorType(kind.dtype, kind.sizes)])
+        return kind.number(made)
 
     def _perhaps(self, compute: Callable[[], Made]) -> Made:
         """What Python computes only if a condition holds.
 
         Raises:
             Unsupported: it can't be computed at all, which is a fault only where the condition holds.
+            OpenSize: it may fail for sizes that are known only at run time.
         """
         self.unsure += 1
+        built = len(self.op.graph.nodes)
         try:
-            return compute()
+            made = compute()
         except InvalidModel as error:
-            raise Unsupported(self.where, f"a fault in what is only computed on a condition ({error})") from None
+            raise Unsupported(self.where, _conditional_fault(error)) from None
         finally:
             self.unsure -= 1
+        if any(map(has_open_sizes, self.op.graph.nodes[built:])):
+            raise OpenSize("what is only computed on a condition has a size that is known only at run time")
+        return made
 
     def _index_part(self, node: ast.expr) -> IndexPart:
         if isinstance(node, ast.Slice):

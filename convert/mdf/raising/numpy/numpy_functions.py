@@ -8,22 +8,28 @@ import numpy as np
 
 from .....passes.build import reshape, transpose
 from .....passes.errors import InvalidModel, Unsupported
+from .....passes.graph import Value
+from .....passes.protos import ENUMS
 from .....passes.types import DType
 from .arguments import Axes, Call, Function, Operand
 from .operators import matmul
 from .shapes import expand, flat_or_axis, take_along
+from .shapes import shape as shape_of
 from .values import (
     Item,
     Number,
     astype,
     broadcast,
     cast,
+    check_wide,
     checked_shape,
     common_type,
     constant,
     known,
+    of_sizes,
     promoted_dtype,
     scalar,
+    size_number,
     where_values,
 )
 
@@ -35,9 +41,9 @@ def where(call: Call, condition: Number, x: Operand | None = None, y: Operand | 
         raise Unsupported(call.where, "the indices where a condition is true, whose number is known only at run time")
     test = astype(call.op, condition, DType.BOOL, call.where)
     dtype = promoted_dtype([x, y], call.where)
-    shape = broadcast([test.shape, x.shape, y.shape], call.where)
+    sizes = broadcast([test.sizes, x.sizes, y.sizes], call.where)
     values = [cast(call.op, number, dtype, call.where) for number in (x, y)]
-    return expand(call, Number(where_values(call.op, test.value, *values)), shape)
+    return of_sizes(where_values(call.op, test.value, *values), sizes)
 
 
 def clip(
@@ -180,6 +186,58 @@ def interp(call: Call, x: Number, xp: Number, fp: Number) -> Item:
     )
 
 
+def argsort(call: Call, a: Number, axis: int = -1, *, kind: Item = None) -> Item:
+    """Where the elements stand when they are in order, of equal ones the first one first: `kind` must ask for that."""
+    if kind != "stable":
+        raise Unsupported(call.where, "in no order of equal elements")
+    if not a.rank:
+        raise Unsupported(call.where, "of one number")
+    op, axis = call.op, call.axis(axis, a.rank)
+    x = astype(op, a, DType.INT64, call.where) if a.dtype is DType.BOOL else a
+    count = size_number(op, x, axis)
+    if not x.dtype.is_float:
+        return Number(_ranked(call, x.value, count, axis))
+    missing = op.IsNaN(x.value)  # all behind the others, in their order
+    by_value = _ranked(call, op.Where(missing, op.const(np.asarray(0, x.dtype.numpy)), x.value), count, axis)
+    behind = op.GatherElements(op.Cast(missing, to=ENUMS[DType.INT64]), by_value, axis=axis)
+    return Number(op.GatherElements(by_value, _ranked(call, behind, count, axis), axis=axis))
+
+
+def _ranked(call: Call, value: Value, count: Number, axis: int) -> Value:
+    """Indices along an axis, of the least element first; equal ones as they stand."""
+    k = reshape(call.op, count.value, (1,))
+    return call.op.TopK(value, k, axis=axis, largest=0, _outputs=2)[1]
+
+
+def take_along_axis(call: Call, arr: Number, indices: Number, axis: int = -1) -> Item:
+    if arr.rank != indices.rank:
+        raise InvalidModel(f"{call.where}: {indices.rank} axes of indices of an array of {arr.rank}")
+    axis = call.axis(axis, arr.rank)
+    if any(arr.sizes[at] is None or arr.sizes[at] != indices.sizes[at] for at in range(arr.rank) if at != axis):
+        raise Unsupported(call.where, "sizes that have to be broadcast, or are known only at run time")
+    index = cast(call.op, indices, DType.INT64, call.where)
+    return Number(call.op.GatherElements(arr.value, index, axis=axis))
+
+
+# parts whose sizes only running it shows -----------------------------------------------------------
+
+
+def compress(call: Call, condition: Number, a: Number, axis: int | None = None) -> Item:
+    """The elements at whose positions a condition holds, which may be shorter."""
+    if condition.rank != 1:
+        raise InvalidModel(f"{call.where}: a condition of {condition.rank} axes")
+    x, axis = flat_or_axis(call, a, axis)
+    return Number(call.op.Compress(x.value, cast(call.op, condition, DType.BOOL, call.where), axis=axis))
+
+
+def argwhere(call: Call, a: Number) -> Item:
+    """Where elements are that aren't zero, a row for each."""
+    x = cast(call.op, a, DType.INT64, call.where) if a.dtype is DType.BOOL else a.value
+    if not a.rank:
+        raise Unsupported(call.where, "of one number")
+    return Number(transpose(call.op, call.op.NonZero(x), [1, 0]))
+
+
 # products ----------------------------------------------------------------------------------------
 
 
@@ -214,6 +272,8 @@ def einsum(call: Call, subscripts: Item, *operands: Number) -> Item:
     dtype = common_type([number.dtype for number in operands], call.where)
     if dtype is DType.BOOL:
         raise Unsupported(call.where, "of booleans")
+    for number in operands:
+        check_wide(number, call.where)
     values = [cast(call.op, number, dtype, call.where) for number in operands]
     made = call.op.Einsum(*values, equation="".join(subscripts.split()))
     if made.tensor.static_shape is None:
@@ -225,20 +285,34 @@ def einsum(call: Call, subscripts: Item, *operands: Number) -> Item:
 def linalg_det(call: Call, a: Number) -> Item:
     if a.rank < 2 or a.shape[-1] != a.shape[-2]:
         raise InvalidModel(f"{call.where}: of an array of shape {a.shape}")
+    check_wide(a, call.where)
     return Number(call.op.Det(cast(call.op, a, a.dtype if a.dtype.is_float else DType.FLOAT64, call.where)))
 
 
-def full(call: Call, shape: Axes, fill_value: Number, dtype: DType | None = None) -> Item:
-    sizes = call.shape(shape)
+def full(call: Call, shape: Item, fill_value: Number, dtype: DType | None = None) -> Item:
+    found = call.array(shape)
+    if known(found) is None and found.rank <= 1 and found.dtype.is_integer:
+        return _full_of_open_sizes(call, found, astype(call.op, fill_value, dtype or fill_value.dtype, call.where))
+    sizes = call.shape(call.integers(shape))
     if broadcast([fill_value.shape, sizes], call.where) != sizes:
         raise InvalidModel(f"{call.where}: a shape {fill_value.shape} doesn't fill {sizes}")
     return expand(call, astype(call.op, fill_value, dtype or fill_value.dtype, call.where), sizes)
 
 
+def _full_of_open_sizes(call: Call, shape: Number, filling: Number) -> Number:
+    """Sizes that only running it shows; how many there are is known."""
+    count = shape.size
+    if filling.rank:
+        raise Unsupported(call.where, "an array that is to fill sizes that are known only at run time")
+    sizes = reshape(call.op, cast(call.op, shape, DType.INT64, call.where), (count,))
+    return of_sizes(call.op.Expand(filling.value, sizes), (None,) * count)
+
+
 def full_like(
     call: Call, a: Number, fill_value: Number, dtype: DType | None = None, *, shape: Axes | None = None
 ) -> Item:
-    return full(call, a.shape if shape is None else shape, fill_value, dtype or a.dtype)
+    sizes: Item = shape_of(call, a) if shape is None else tuple(scalar(call.op, size, call.where) for size in shape)
+    return full(call, sizes, fill_value, dtype or a.dtype)
 
 
 def array(call: Call, object: Number, dtype: DType | None = None, *, ndmin: int = 0) -> Item:
@@ -250,11 +324,15 @@ def array(call: Call, object: Number, dtype: DType | None = None, *, ndmin: int 
 def arange(
     call: Call, start: Number, stop: Number | None = None, step: Number | None = None, dtype: DType | None = None
 ) -> Item:
-    """Numbers in steps, all of them known."""
+    """Numbers in steps; of which integers may be known only at run time."""
     zero, one = constant(call.op, 0), constant(call.op, 1)
     bounds = (zero, start, step or one) if stop is None else (start, stop, step or one)
     if any(number.rank for number in bounds):
         raise Unsupported(call.where, "bounds that are arrays")
+    if any(known(number) is None for number in bounds) and all(number.dtype.is_integer for number in bounds):
+        wide = common_type([number.dtype for number in bounds], call.where)
+        made = Number(call.op.Range(*(cast(call.op, number, wide, call.where) for number in bounds)))
+        return made if dtype is None else astype(call.op, made, dtype, call.where)
     first, end, stride = (call.elements(number).item() for number in bounds)
     if not stride or not np.isfinite([first, end, stride]).all():
         raise InvalidModel(f"{call.where}: from {first} to {end} in steps of {stride}")
@@ -289,9 +367,12 @@ def eye(call: Call, N: int, M: int | None = None, k: int = 0, dtype: DType | Non
 
 NUMPY_FUNCTIONS: dict[str, Function] = {
     "arange": arange,
+    "argsort": argsort,
+    "argwhere": argwhere,
     "array": array,
     "array_equal": array_equal,
     "clip": clip,
+    "compress": compress,
     "dot": dot,
     "einsum": einsum,
     "eye": eye,
@@ -306,5 +387,6 @@ NUMPY_FUNCTIONS: dict[str, Function] = {
     "round": round_,
     "sinc": sinc,
     "sort": sort,
+    "take_along_axis": take_along_axis,
     "where": where,
 }

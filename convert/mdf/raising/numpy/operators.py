@@ -23,6 +23,7 @@ from .values import (
     astype,
     broadcast,
     cast,
+    check_wide,
     common_type,
     scalar,
     select,
@@ -236,11 +237,13 @@ def matmul(op: Builder, a: Number, b: Number, where: str) -> Number:
     """
     if not a.rank or not b.rank:
         raise InvalidModel(f"{where}: a matrix product with a number that is no array")
-    if a.shape[-1] != b.shape[-2 if b.rank > 1 else 0]:
-        raise InvalidModel(f"{where}: no matrix product of the shapes {a.shape} and {b.shape}")
-    columns = b.shape[-1] if b.rank > 1 else 1
-    broadcast([(*a.shape[:-1], 1), (*b.shape[:-2], 1, columns)], where)
+    inner = a.sizes[-1], b.sizes[-2 if b.rank > 1 else 0]
+    if None not in inner and inner[0] != inner[1]:
+        raise InvalidModel(f"{where}: no matrix product of the shapes {a.sizes} and {b.sizes}")
+    columns = b.sizes[-1] if b.rank > 1 else 1
+    broadcast([(*a.sizes[:-1], 1), (*b.sizes[:-2], 1, columns)], where)
     dtype = common_type([a.dtype, b.dtype], where)
+    check_wide(a if a.dtype is dtype else b, where)
     if dtype is not DType.BOOL:
         return Number(op.MatMul(cast(op, a, dtype, where), cast(op, b, dtype, where)))
     bool_to_int = op.MatMul(cast(op, a, DType.INT64, where), cast(op, b, DType.INT64, where))

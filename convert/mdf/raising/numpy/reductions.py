@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from .....passes.build import reshape
+from .....passes.build import reshape, squeeze
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.types import DType
-from .arguments import Axes, Call, Function
+from .arguments import Axes, Call, Function, Operand
 from .shapes import flat_or_axis
-from .values import Item, Number, astype, cast, supported_dtype
+from .values import Item, Number, astype, cast, check_wide, constant, size_number, supported_dtype
 
 
 def reduced(call: Call, op_type: str, value: Value, axes: Sequence[int], keep: bool) -> Number:
@@ -26,6 +27,8 @@ def reduced(call: Call, op_type: str, value: Value, axes: Sequence[int], keep: b
 
 def _accumulated(call: Call, function: Callable[..., Any], x: Number, dtype: DType | None) -> Number:
     """In the type that NumPy sums in: small integers and booleans as int64."""
+    if dtype in (None, DType.FLOAT16):
+        check_wide(x, call.where)
     wide = dtype or supported_dtype(function(np.zeros(1, x.dtype.numpy)).dtype, call.where)
     return astype(call.op, x, wide, call.where)
 
@@ -49,22 +52,27 @@ def _running(function: Callable[..., Any], op_type: str) -> Function:
 
 
 def _extreme(op_type: str) -> Function:
-    def extreme(call: Call, a: Number, axis: Axes | None = None, *, keepdims: bool = False) -> Item:
+    def extreme(
+        call: Call, a: Number, axis: Axes | None = None, *, keepdims: bool = False, initial: Operand | None = None
+    ) -> Item:
         """The largest (smallest) one; NaN where there is one. Booleans as numbers."""
         axes = call.axes(axis, a.rank, scalar=True)
-        _check_some(call, a, axes)
-        if a.dtype is not DType.BOOL:
-            return reduced(call, op_type, a.value, axes, keepdims)
-        number = reduced(call, op_type, cast(call.op, a, DType.INT64, call.where), axes, keepdims)
-        return astype(call.op, number, DType.BOOL, call.where)
+        if initial is None:
+            _check_some(call, a, axes)
+        x = astype(call.op, a, DType.INT64, call.where) if a.dtype is DType.BOOL else a.array
+        number = reduced(call, op_type, x.value, axes, keepdims)  # of nothing the least (largest) number of the type
+        if initial is not None:
+            more = astype(call.op, initial, x.dtype, call.where)
+            number = call.universal(number, more, name="maximum" if op_type == "ReduceMax" else "minimum")
+        return astype(call.op, number, a.dtype, call.where)
 
     return extreme
 
 
 def _check_some(call: Call, x: Number, axes: Sequence[int]) -> None:
     """NumPy knows no extreme of nothing, unless nothing is what it is asked for."""
-    kept = math.prod(x.shape[axis] for axis in range(x.rank) if axis not in axes)
-    if kept and not all(x.shape[axis] for axis in axes):
+    kept = all(size != 0 for axis, size in enumerate(x.sizes) if axis not in axes)
+    if kept and any(x.sizes[axis] == 0 for axis in axes):
         raise InvalidModel(f"{call.where}: an extreme of an empty array")
 
 
@@ -80,14 +88,11 @@ def _arg_extreme(op_type: str) -> Function:
             missing = cast(op, Number(op.IsNaN(x.value)), DType.INT64, call.where)
             some = op.Greater(op.ReduceMax(missing, op.const([axis_]), keepdims=1), op.const(0))
             found = op.Where(some, op.ArgMax(missing, axis=axis_, keepdims=1), found)
-        kept = [1 if axis in (None, at - a.rank, at) else size for at, size in enumerate(a.shape)]
-        return Number(reshape(op, found, kept if keepdims else _but(x.shape, axis_)))
+        if axis is not None and a.rank:
+            return Number(found if keepdims else squeeze(op, found, [axis_]))
+        return Number(reshape(op, found, (1,) * a.rank if keepdims else ()))
 
     return arg_extreme
-
-
-def _but(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return (*shape[:axis], *shape[axis + 1 :])
 
 
 def mean(
@@ -99,12 +104,19 @@ def mean(
 
 def _floats(call: Call, x: Number, dtype: DType | None = None) -> Number:
     """Integers and booleans as float64."""
+    if dtype in (None, DType.FLOAT16):
+        check_wide(x, call.where)
     return astype(call.op, x, dtype or (x.dtype if x.dtype.is_float else DType.FLOAT64), call.where)
 
 
 def _mean(call: Call, x: Number, axes: Sequence[int], keep: bool, less: int = 0) -> Number:
-    count = max(math.prod(x.shape[axis] for axis in axes) - less, 0)
     total = reduced(call, "ReduceSum", x.value, axes, keep)
+    if any(x.sizes[axis] is None for axis in axes):
+        counts = [size_number(call.op, x, axis) for axis in axes]
+        found = reduce(lambda a, b: call.universal(a, b, name="multiply"), counts)
+        left = call.universal(found.array, constant(call.op, less), name="subtract")
+        return call.array(call.compute("total / numpy.maximum(left, 0)", total=total, left=left))
+    count = max(math.prod(x.sizes[axis] or 0 for axis in axes) - less, 0)
     return Number(call.op.Div(total.value, call.op.const(np.asarray(count, x.dtype.numpy))))
 
 

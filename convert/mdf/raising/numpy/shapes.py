@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
-from .....passes.build import broadcast_to, reshape, transpose
+from .....passes.build import broadcast_to, reshape, squeeze, transpose, unsqueeze
 from .....passes.errors import InvalidModel, Unsupported
+from .....passes.graph import Value
 from .....passes.types import DType
 from .arguments import Axes, Call, Function, Known, signature
 from .operators import items_of
@@ -24,11 +26,15 @@ from .values import (
     Array,
     Item,
     Number,
+    OpenSize,
     cast,
     checked_shape,
     common_type,
     constant,
+    known,
+    of_sizes,
     scalar,
+    size_number,
     stack_values,
 )
 
@@ -40,11 +46,15 @@ def reshape_number(call: Call, x: Number, shape: Sequence[int]) -> Number:
     return Number(reshape(call.op, x.value, shape))
 
 
+def _in_a_row(call: Call, x: Number) -> Number:
+    return reshape_number(call, x, (-1 if x.is_open else x.size,))
+
+
 def flat_or_axis(call: Call, x: Number, axis: int | None) -> tuple[Number, int]:
     """The array and the axis counted from the front; all elements in a row where there is none, or no axes."""
     if axis is not None and x.rank:
         return x, call.axis(axis, x.rank)
-    return reshape_number(call, x, (x.size,)), call.axis(axis or 0, 1)
+    return _in_a_row(call, x), call.axis(axis or 0, 1)
 
 
 # views -------------------------------------------------------------------------------------------
@@ -52,12 +62,19 @@ def flat_or_axis(call: Call, x: Number, axis: int | None) -> tuple[Number, int]:
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """A function that shows the elements of its first argument otherwise, the other arguments being known."""
+    """A function that shows the elements of its first argument otherwise, the other arguments being known.
+
+    Attributes:
+        open: the same where a size of the argument isn't known.
+    """
 
     __signature__: inspect.Signature
     function: Callable[..., Array]
+    open: Callable[..., Number] | None
 
     def __call__(self, call: Call, x: Number, *known: Any) -> Item:
+        if x.is_open and self.open is not None:
+            return self.open(call, x, *known)
         steps = np.cumprod([1, *x.shape[:0:-1]])[::-1].tolist() if x.rank else []
         # only its shape and its steps are looked at, never an element
         base = np.lib.stride_tricks.as_strided(np.zeros((), np.int8), x.shape, steps)
@@ -88,6 +105,57 @@ def expand(call: Call, x: Number, shape: Sequence[int]) -> Number:
     return Number(broadcast_to(call.op, x.value, shape))
 
 
+def _open_reshaped(call: Call, x: Number, shape: Any) -> Number:
+    sizes = tuple(shape) if isinstance(shape, list | tuple) else (shape,)
+    if not all(isinstance(size, int) and size >= -1 for size in sizes) or sizes.count(-1) > 1:
+        raise InvalidModel(f"{call.where}: the shape {sizes}")
+    if 0 in sizes and -1 in sizes:
+        raise InvalidModel(f"{call.where}: the shape {sizes} leaves a size open beside a size of 0")
+    call.check_shape([size for size in sizes if size > 0])
+    made = call.op.Reshape(x.value, call.op.const(np.asarray(sizes, np.int64)), allowzero=1 if 0 in sizes else None)
+    return of_sizes(made, tuple(None if size < 0 else size for size in sizes))
+
+
+def _open_expanded(call: Call, x: Number, axis: Any) -> Number:
+    axes = axis if isinstance(axis, list | tuple) else (axis,)
+    found = call.run(normalize_axis_tuple, tuple(axes), x.rank + len(axes))
+    return Number(unsqueeze(call.op, x.value, sorted(found)))
+
+
+def _open_squeezed(call: Call, x: Number, axis: Any) -> Number:
+    if axis is None:
+        raise OpenSize("which axes have a size of 1 is known only at run time")
+    axes = call.run(normalize_axis_tuple, tuple(axis) if isinstance(axis, list | tuple) else axis, x.rank)
+    if any(x.sizes[index] not in (1, None) for index in axes):
+        raise InvalidModel(f"{call.where}: an axis whose size isn't 1")
+    return Number(squeeze(call.op, x.value, sorted(axes)))
+
+
+def _open_transposed(function: Callable[..., Array]) -> Callable[..., Number]:
+    def transposed(call: Call, x: Number, *known: Any) -> Number:
+        """Where the axes go is told by an array whose axes have different sizes."""
+        moved = call.run(function, np.zeros(tuple(range(2, 2 + x.rank)), np.bool_), *known)
+        return Number(transpose(call.op, x.value, [size - 2 for size in moved.shape]))
+
+    return transposed
+
+
+def _open_flipped(call: Call, x: Number, axis: Any) -> Number:
+    given = range(x.rank) if axis is None else axis
+    axes = set(call.run(normalize_axis_tuple, tuple(given) if isinstance(given, list | range) else given, x.rank))
+    back = slice(None, None, scalar(call.op, -1, call.where))
+    indices = [back if index in axes else slice(None) for index in range(x.rank)]
+    return call.array(subscript(call.op, Number(x.value), indices, False, call.where))
+
+
+_OPEN: dict[str, Callable[..., Number]] = {
+    "expand_dims": _open_expanded,
+    "flip": _open_flipped,
+    "ravel": _in_a_row,
+    "reshape": _open_reshaped,
+    "squeeze": _open_squeezed,
+    **{name: _open_transposed(getattr(np, name)) for name in ("moveaxis", "permute_dims", "swapaxes", "transpose")},
+}
 _VIEWS = {
     "atleast_1d(a)": np.atleast_1d,
     "atleast_2d(a)": np.atleast_2d,
@@ -106,7 +174,9 @@ _VIEWS = {
     "transpose(a, axes=None)": np.transpose,
 }
 VIEWS: dict[str, Any] = {
-    text.partition("(")[0]: _View(signature(text, "Number", "Known"), function) for text, function in _VIEWS.items()
+    name: _View(signature(text, "Number", "Known"), function, _OPEN.get(name))
+    for text, function in _VIEWS.items()
+    if (name := text.partition("(")[0])
 }
 
 
@@ -195,24 +265,34 @@ def split(call: Call, ary: Number, indices_or_sections: Known, axis: int = 0) ->
 
 
 def pad(
-    call: Call, array: Number, pad_width: Known, mode: Item = "constant", *, constant_values: Number | None = None
+    call: Call, array: Number, pad_width: Item, mode: Item = "constant", *, constant_values: Number | None = None
 ) -> Item:
     """Something around an array: zeros, another number, or copies of its own elements."""
-    pairs = call.run(np.broadcast_to, pad_width, (array.rank, 2))
+    widths = call.array(pad_width)
+    if known(widths) is None and widths.sizes == (array.rank, 2) and widths.dtype.is_integer and mode == "constant":
+        moved = transpose(call.op, cast(call.op, widths, DType.INT64, call.where), [1, 0])
+        return _padded(call, array, reshape(call.op, moved, (2 * array.rank,)), constant_values)
+    pairs = call.run(np.broadcast_to, call.known(pad_width), (array.rank, 2))
     if pairs.dtype.kind != "i" or pairs.min(initial=0) < 0:
         raise Unsupported(call.where, "a width that isn't a known number of elements")
-    call.check_shape([size + int(pair.sum()) for size, pair in zip(array.shape, pairs, strict=True)])
+    call.check_shape(
+        [size + int(pair.sum()) for size, pair in zip(array.sizes, pairs, strict=True) if size is not None]
+    )
     if mode in ("edge", "reflect", "symmetric", "wrap"):
         return take_positions(call, array, call.run(np.pad, _positions(call, array), pairs, mode))
     if mode != "constant":
         raise Unsupported(call.where, f"the mode {mode!r:.40}")
+    return _padded(call, array, call.op.const(pairs.T.ravel().astype(np.int64)), constant_values)
+
+
+def _padded(call: Call, array: Number, pads: Value, constant_values: Number | None) -> Number:
+    """One number around an array."""
     filling = constant_values or constant(call.op, 0)
     if filling.rank:
         raise Unsupported(call.where, "several numbers around an array")
-    if not pairs.any():
+    if pads.data is not None and not pads.data.numpy().any():
         return array
-    value = cast(call.op, filling, array.dtype, call.where)
-    return Number(call.op.Pad(array.value, call.op.const(pairs.T.ravel().astype(np.int64)), value))
+    return Number(call.op.Pad(array.value, pads, cast(call.op, filling, array.dtype, call.where)))
 
 
 def _triangle(upper: int) -> Function:
@@ -239,7 +319,7 @@ def _arrays(call: Call, items: Item) -> list[Number]:
 def concatenate(call: Call, arrays: Item, axis: int | None = 0) -> Item:
     numbers = _arrays(call, arrays)
     if axis is None:
-        return _concatenated(call, [reshape_number(call, number, (number.size,)) for number in numbers], 0)
+        return _concatenated(call, [_in_a_row(call, number) for number in numbers], 0)
     return _concatenated(call, numbers, call.axis(axis, numbers[0].rank))
 
 
@@ -247,15 +327,23 @@ def _concatenated(call: Call, numbers: Sequence[Number], axis: int) -> Number:
     """Arrays of one type one after the other along an axis that they have."""
     first = numbers[0]
     for number in numbers:
-        if number.rank != first.rank or not number.rank or _other_sizes(number, axis) != _other_sizes(first, axis):
-            shapes = " and ".join(dict.fromkeys(str(number.shape) for number in numbers))
+        if number.rank != first.rank or not number.rank or not _go_together(number, first, axis):
+            shapes = " and ".join(dict.fromkeys(str(number.sizes) for number in numbers))
             raise InvalidModel(f"{call.where}: arrays of shape {shapes} can't be concatenated along axis {axis}")
+    if any(number.is_open for number in numbers):
+        return Number(call.op.Concat(*(number.value for number in numbers), axis=axis))
     data = [number.value.data for number in numbers]
     whole = sum(number.size for number in numbers)
     checked_shape((whole,), call.where)
     if whole <= MOST_FOLDED and all(entry is not None for entry in data):
         return Number(call.op.const(np.concatenate([entry.numpy() for entry in data if entry is not None], axis)))
     return Number(call.op.Concat(*(number.value for number in numbers), axis=axis))
+
+
+def _go_together(a: Number, b: Number, axis: int) -> bool:
+    """Whether the sizes apart from an axis may be the same."""
+    pairs = zip(a.sizes, b.sizes, strict=True)
+    return all(one == other or None in (one, other) for at, (one, other) in enumerate(pairs) if at != axis)
 
 
 def stack(call: Call, arrays: Item, axis: int = 0) -> Item:
@@ -286,7 +374,11 @@ def column_stack(call: Call, tup: Item) -> Item:
 
 
 def size(call: Call, a: Number, axis: int | None = None) -> Item:
-    return scalar(call.op, a.size if axis is None else a.shape[call.axis(axis, a.rank)], call.where)
+    if axis is not None:
+        return size_number(call.op, a, call.axis(axis, a.rank))
+    if not a.is_open:
+        return scalar(call.op, a.size, call.where)
+    return Number(call.op.Size(a.value), python=True)
 
 
 def ndim(call: Call, a: Number) -> Item:
@@ -294,7 +386,7 @@ def ndim(call: Call, a: Number) -> Item:
 
 
 def shape(call: Call, a: Number) -> Item:
-    return tuple(scalar(call.op, size, call.where) for size in a.shape)
+    return tuple(size_number(call.op, a, axis) for axis in range(a.rank))
 
 
 SHAPES: dict[str, Function] = {

@@ -8,13 +8,13 @@ from types import EllipsisType
 
 import numpy as np
 
-from .....passes.build import reshape, slice_axes
-from .....passes.build.expression import INT64_MIN
+from .....passes.build import reshape, slice_axes, unsqueeze
+from .....passes.build.values import INT64_MAX, INT64_MIN
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.rewrite import Builder
 from .....passes.types import DType
-from .values import Item, Number, as_number, cast, known
+from .values import Item, Number, OpenSize, Sizes, as_number, cast, known
 
 IndexPart = Item | slice | EllipsisType
 """An index of one axis, None for a new one, `start:stop:step` of items, or `...`."""
@@ -120,14 +120,19 @@ class _Indexing:
     def index(self, indices: Sequence[IndexPart]) -> Value:
         self._check(indices)
         axis = sum(position is not None for position in indices)
-        shape: list[int] = []  # of what is behind the axis, in reverse
+        shape: list[int | None] = []  # of what is behind the axis, in reverse
+        new: list[int] = []  # new axes, counted from the end
         for position in reversed(indices):
             if position is None:
                 shape.append(1)
+                new.append(-len(shape))
                 continue
             axis -= 1
             shape.extend(reversed(self._take(axis, position)))
-        return reshape(self.op, self.value, shape[::-1])
+        sizes = [size for size in reversed(shape) if size is not None]
+        if len(sizes) == len(shape):
+            return reshape(self.op, self.value, sizes)
+        return unsqueeze(self.op, self.value, [len(shape) + index for index in reversed(new)])
 
     def _check(self, indices: Sequence[IndexPart]) -> None:
         """One array of indices stands beside single ones at most."""
@@ -140,9 +145,9 @@ class _Indexing:
         if marks.count("a") > 1 or ("a" in marks and " " in marks.strip()):
             raise Unsupported(self.where, "several arrays of indices in one subscript")
 
-    def _take(self, axis: int, index: IndexPart) -> tuple[int, ...]:
+    def _take(self, axis: int, index: IndexPart) -> Sizes:
         """What stands in the place of an axis; the sizes of that."""
-        size = Number(self.value).shape[axis]
+        size = Number(self.value).sizes[axis]
         if isinstance(index, slice):
             return (self._part(axis, size, _slice(self.op, index, self.where)),)
         assert not isinstance(index, EllipsisType)
@@ -153,18 +158,20 @@ class _Indexing:
         whole = number.is_weak and (array is None or _is_whole(array))
         if number.dtype is DType.FLOAT64 and number.size and not whole:
             raise InvalidModel(f"{self.where}: an index of floats")
-        if array is not None and array.size and not (-size <= array.min() and array.max() < size):
+        if size is None and self.safe:
+            raise OpenSize("an index of an axis whose size is known only at run time, in a branch")
+        if size is not None and array is not None and array.size and not (-size <= array.min() and array.max() < size):
             raise InvalidModel(f"{self.where}: index {array.min()} to {array.max()} of an axis of size {size}")
-        if array is None and not size:
+        if array is None and size == 0:
             raise InvalidModel(f"{self.where}: an index of an axis of size 0")
         indices = cast(self.op, number, DType.INT64, self.where)
-        if array is None and self.safe:
+        if array is None and size is not None and self.safe:
             low, high = (self.op.const(np.asarray(bound, np.int64)) for bound in (-size, size - 1))
             indices = self.op.Min(self.op.Max(indices, low), high)
         self._gather(axis, indices)
-        return number.shape
+        return number.sizes
 
-    def _masked(self, axis: int, size: int, mask: Number) -> tuple[int, ...]:
+    def _masked(self, axis: int, size: int | None, mask: Number) -> Sizes:
         array = known(mask)
         if array is None or mask.rank != 1:
             raise Unsupported(
@@ -182,10 +189,20 @@ class _Indexing:
         else:
             self.value = self.op.Gather(self.value, indices, axis=axis)
 
-    def _part(self, axis: int, size: int, part: slice) -> int:
+    def _part(self, axis: int, size: int | None, part: slice) -> int | None:
+        if size is None:
+            return self._open_part(axis, part)
         start, stop, step = part.indices(size)
         indices = range(start, stop, step)
         if indices != range(size):
             end = stop if stop >= 0 else INT64_MIN + 1  # -1 would be the last one
             self.value = slice_axes(self.op, self.value, [axis], [start], [end], [step])
         return len(indices)
+
+    def _open_part(self, axis: int, part: slice) -> int | None:
+        step = 1 if part.step is None else part.step
+        first, last = (0, INT64_MAX) if step > 0 else (INT64_MAX, INT64_MIN + 1)
+        start, end = first if part.start is None else part.start, last if part.stop is None else part.stop
+        if (start, end, step) != (0, INT64_MAX, 1):
+            self.value = slice_axes(self.op, self.value, [axis], [start], [end], [step])
+        return Number(self.value).sizes[axis]

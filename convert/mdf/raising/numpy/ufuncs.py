@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from .....passes.types import DType
 from .... import formulas
 from ....formulas import has_minus, number
 from ...operators import FUNCTIONS, SYMBOLS
-from .values import PLAIN, Number, broadcast, cast, static_scalar, supported_dtype
+from .values import PLAIN, Number, broadcast, cast, of_sizes, static_scalar, supported_dtype
 
 Build = Callable[..., Value]
 """(op, operand ...) -> result; all operands have one type and shapes that go together."""
@@ -272,17 +272,26 @@ def apply_ufunc(
     if resolved[0] in row.refuses:
         raise Unsupported(where, f"numpy.{row.ufunc.__name__} of {resolved[0].value}")
     other = _other_result_dtype(row, operands, resolved[-1], where)
-    shape = broadcast([operand.shape for operand in operands], where)
+    sizes = broadcast([operand.sizes for operand in operands], where)
     values = [cast(op, operand, dtype, where) for operand, dtype in zip(operands, resolved, strict=False)]
+    values = [_as_single(op, value) for value in values]
     if isinstance(row.build, str):
         assert compute is not None, row.ufunc
         value = compute(row.build, **{f"x{index}": Number(value) for index, value in enumerate(values, 1)}).value
     else:
         value = row.build(op, *values)
-    result = Number(value, blurred=other)
+    if resolved[-1] is DType.FLOAT16:
+        value = cast(op, Number(value), DType.FLOAT16, where)
+    result = replace(of_sizes(value, sizes), blurred=other)
     assert result.dtype is resolved[-1], (row.ufunc, result.dtype, resolved)
-    assert result.shape == shape, (row.ufunc, result.shape, shape)
+    assert len(result.sizes) == len(sizes), (row.ufunc, result.sizes, sizes)
+    assert all(found in (size, None) or size is None for found, size in zip(result.sizes, sizes, strict=True))
     return result
+
+
+def _as_single(op: Builder, value: Value) -> Value:
+    """Where NumPy computes in float16 it does so in float32, and rounds at the end."""
+    return cast(op, Number(value), DType.FLOAT32, value.name) if Number(value).dtype is DType.FLOAT16 else value
 
 
 def _resolved_dtypes(row: Ufunc, operands: Sequence[Number], dtypes: Sequence[DType], where: str) -> list[DType]:

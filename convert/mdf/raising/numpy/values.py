@@ -17,11 +17,11 @@ import numpy as np
 from .....passes.build import reshape
 from .....passes.constant_analysis import static_array
 from .....passes.errors import InvalidModel, Unsupported
-from .....passes.graph import Value
+from .....passes.graph import Graph, Value
 from .....passes.infer import constant_array
 from .....passes.protos import enum_of
 from .....passes.rewrite import Builder
-from .....passes.types import DType
+from .....passes.types import DType, TensorType, merge
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +30,16 @@ PLAIN = (DType.BOOL, DType.INT64, DType.FLOAT64)
 MOST_FOLDED = 1 << 20
 """Elements of a constant that is made of smaller ones."""
 _MOST_ELEMENTS = 1 << 28
-_NUMERIC = {*PLAIN, DType.FLOAT32, *(dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8)}
+Sizes = tuple[int | None, ...]
+"""A shape, None for each size that is known only at run time."""
+_NUMERIC = {*PLAIN, DType.FLOAT32, DType.FLOAT16, *(dtype for dtype in DType if dtype.is_integer and dtype.bits >= 8)}
+
+
+class OpenSize(Unsupported):
+    """What is computed needs a size that is known only at run time; `evaluate` tells where."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("a value", reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,7 @@ class Kind:
     """What is known of a `Number` besides its value, see there."""
 
     dtype: DType
-    shape: tuple[int, ...]
+    sizes: Sizes
     python: bool
     listed: int
     blurred: DType | None
@@ -53,7 +62,7 @@ class Number:
     """A value of an expression.
 
     Attributes:
-        value: in the graph being built; its element type and all its sizes are known.
+        value: in the graph being built; its element type and its rank are known.
         python: Python's own int, float or bool (or a list of nothing else): weak where it meets an array.
         listed: how many of the outer axes are Python lists, whose + and * are a list's.
         single: the float32 value that this one was cast from.
@@ -73,14 +82,33 @@ class Number:
         return dtype
 
     @property
+    def sizes(self) -> Sizes:
+        """The shape, as far as it is known."""
+        shape = self.value.tensor.shape
+        if shape is None:
+            raise OpenSize("its rank is known only at run time")
+        return tuple(size if isinstance(size, int) else None for size in shape)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a size is known only at run time."""
+        return None in self.sizes
+
+    @property
     def shape(self) -> tuple[int, ...]:
-        shape = self.value.tensor.static_shape
-        assert shape is not None, self.value
+        """
+        Raises:
+            OpenSize: a size is known only at run time.
+        """
+        sizes = self.sizes
+        shape = tuple(size for size in sizes if size is not None)
+        if len(shape) < len(sizes):
+            raise OpenSize(f"a size of {self.value.tensor} is known only at run time")
         return shape
 
     @property
     def rank(self) -> int:
-        return len(self.shape)
+        return len(self.sizes)
 
     @property
     def size(self) -> int:
@@ -93,7 +121,7 @@ class Number:
 
     @property
     def kind(self) -> Kind:
-        return Kind(self.dtype, self.shape, self.python, self.listed, self.blurred)
+        return Kind(self.dtype, self.sizes, self.python, self.listed, self.blurred)
 
     @property
     def array(self) -> Number:
@@ -124,6 +152,15 @@ def scalar(op: Builder, number: bool | int | float, where: str) -> Number:
     if dtype is np.int64 and not -(2**63) <= number < 2**63:
         raise Unsupported(where, f"an integer of {int(number).bit_length()} bits; 64 are the most")
     return Number(op.const(np.asarray(number, dtype)), python=True)
+
+
+def size_number(op: Builder, number: Number, axis: int) -> Number:
+    """The size of an axis as Python's number, whether it is known or not."""
+    size = number.sizes[axis]
+    if size is not None:
+        return Number(op.const(np.asarray(size)), python=True)
+    found = op.Shape(number.value, start=axis or None, end=axis + 1)
+    return Number(reshape(op, found, ()), python=True)
 
 
 def known(number: Number) -> Array | None:
@@ -183,29 +220,51 @@ def supported_dtype(dtype: np.dtype[Any], where: str) -> DType:
     return found
 
 
-def broadcast(shapes: Sequence[tuple[int, ...]], where: str) -> tuple[int, ...]:
+def broadcast(shapes: Sequence[Sizes], where: str) -> Sizes:
     """The shape that all of them broadcast to.
 
     Raises:
-        InvalidModel: there is none.
+        InvalidModel: there is none, whatever the sizes are that aren't known.
     """
     try:
-        shape = np.broadcast_shapes(*shapes)
+        known = np.broadcast_shapes(*(tuple(1 if size is None else size for size in shape) for shape in shapes))
     except ValueError:
-        shown = " and ".join(map(str, shapes))
+        shown = " and ".join(map(_shown, shapes))
         raise InvalidModel(f"{where}: the shapes {shown} can't be broadcast together") from None
-    return checked_shape(shape, where)
+    found = list[int | None](known)
+    for shape in shapes:
+        for axis, size in enumerate(shape, len(known) - len(shape)):
+            if size is None and known[axis] == 1:
+                found[axis] = None
+    checked_shape(known, where)
+    return tuple(found)
 
 
-def checked_shape(shape: tuple[int, ...], where: str) -> tuple[int, ...]:
+def checked_shape(shape: Sizes, where: str) -> Sizes:
     """A shape that isn't absurdly large.
 
     Raises:
         Unsupported: it is, as a few expressions over each other can make it.
     """
-    if math.prod(shape) > _MOST_ELEMENTS:
-        raise Unsupported(where, f"an array of shape {shape}")
+    if math.prod(size for size in shape if size is not None) > _MOST_ELEMENTS:
+        raise Unsupported(where, f"an array of shape {_shown(shape)}")
     return shape
+
+
+def common_sizes(a: Sizes, b: Sizes) -> Sizes:
+    """The sizes of what is of the one shape or of the other, which have as many axes."""
+    return tuple(one if one == other else None for one, other in zip(a, b, strict=True))
+
+
+def of_sizes(value: Value, sizes: Sizes) -> Number:
+    """A number of which more is known than what its operator tells."""
+    if value.tensor.static_shape is None:
+        value.type = merge(value.type, TensorType(value.tensor.dtype, sizes))
+    return Number(value)
+
+
+def _shown(shape: Sizes) -> str:
+    return str(shape).replace("None", "?")
 
 
 def as_number(op: Builder, item: Item, where: str) -> Number:
@@ -225,7 +284,7 @@ def as_number(op: Builder, item: Item, where: str) -> Number:
     parts = [as_number(op, part, where) for part in item]
     if not parts:
         return Number(op.const(np.zeros(0)), python=True, listed=1)
-    if any(part.shape != parts[0].shape for part in parts):
+    if any(part.shape != parts[0].shape for part in parts):  # of an open size Python's list may be no array
         shapes = " and ".join(dict.fromkeys(str(part.shape) for part in parts))
         raise Unsupported(where, f"a list of different shapes ({shapes}), which is no array")
     dtype = common_type([part.dtype for part in parts], where)
@@ -264,8 +323,8 @@ def truth_value(op: Builder, item: Item, where: str) -> Value | bool:
         return True
     if item.listed:
         return item.shape[0] > 0
-    if item.size != 1:
-        raise Unsupported(where, f"an array of shape {item.shape} is neither true nor false")
+    if item.is_open or item.size != 1:
+        raise Unsupported(where, f"an array of shape {_shown(item.sizes)} is neither true nor false")
     array = known(item)
     if array is not None:
         return bool(array.item())
@@ -279,7 +338,7 @@ def select(op: Builder, condition: Value | bool, then: Item, otherwise: Item, wh
     """One of two items, both of which are computed already.
 
     Raises:
-        Unsupported: it isn't known which, and they have different shapes.
+        Unsupported: it isn't known which, and they have different numbers of axes.
     """
     if isinstance(condition, bool):
         return then if condition else otherwise
@@ -288,24 +347,50 @@ def select(op: Builder, condition: Value | bool, then: Item, otherwise: Item, wh
     if isinstance(then, tuple) or isinstance(otherwise, tuple):
         raise Unsupported(where, "it is a tuple or not, which is known only at run time")
     a, b = as_number(op, then, where), as_number(op, otherwise, where)
-    if a.shape != b.shape or a.listed != b.listed:
-        raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which is known only at run time")
-    python = a.python and b.python
-    blurred = narrowest_dtype(a.kind, b.kind)
-    dtype = common_type([a.dtype, b.dtype], where)
+    kind = chosen_kind(a, b, where)
     if a.value is b.value:
         value = a.value
     else:
-        value = where_values(op, condition, cast(op, a, dtype, where), cast(op, b, dtype, where))
-    return Number(value, python, a.listed, blurred=blurred)
+        choice = one_of if a.is_open or a.sizes != b.sizes else where_values
+        value = choice(op, condition, cast(op, a, kind.dtype, where), cast(op, b, kind.dtype, where))
+    return kind.number(value)
 
 
-def narrowest_dtype(a: Kind, b: Kind) -> DType | None:
+def chosen_kind(a: Number, b: Number, where: str) -> Kind:
+    """That of one of two numbers.
+
+    Raises:
+        Unsupported: they have different numbers of axes, or are lists of different lengths.
+    """
+    if a.rank != b.rank or a.listed != b.listed or (a.listed and a.sizes != b.sizes):
+        raise Unsupported(where, f"it is {_described(a)} or {_described(b)}, which is known only at run time")
+    return common_kind(a.kind, b.kind, where)
+
+
+def check_wide(number: Number, where: str) -> None:
+    """Refuse what NumPy sums up in float16, rounding as it goes, in an order of its own."""
+    if number.dtype is DType.FLOAT16:
+        raise Unsupported(where, "sums in float16")
+
+
+def common_kind(a: Kind, b: Kind, where: str) -> Kind:
+    """That of what is of the one kind or of the other, which have as many axes.
+
+    Raises:
+        Unsupported: no element type holds the numbers of both.
+    """
+    dtype = common_type([a.dtype, b.dtype], where)
+    if dtype.is_float and not a.dtype.is_float and not b.dtype.is_float:
+        raise Unsupported(where, f"it is {a.dtype.value} or {b.dtype.value}, which is known only at run time")
+    return Kind(dtype, common_sizes(a.sizes, b.sizes), a.python and b.python, a.listed, _narrowest_dtype(a, b))
+
+
+def _narrowest_dtype(a: Kind, b: Kind) -> DType | None:
     """`Kind.blurred` of what is the one or the other; None where both have one and the same type."""
     least = {each.blurred or each.dtype for each in (a, b)}
     if len(least) == 1 and a.python == b.python and a.blurred is b.blurred is None:
         return None
-    return min(least, key=lambda dtype: (dtype.is_float, dtype.bits))
+    return min(least, key=lambda dtype: (dtype.is_float, dtype.bits, dtype.value))
 
 
 def where_values(op: Builder, condition: Value, then: Value, otherwise: Value) -> Value:
@@ -315,5 +400,18 @@ def where_values(op: Builder, condition: Value, then: Value, otherwise: Value) -
     return op.Or(op.And(condition, then), op.And(op.Not(condition), otherwise))
 
 
+def one_of(op: Builder, condition: Value, then: Value, otherwise: Value) -> Value:
+    """One of two values of one element type and rank; their sizes may differ."""
+    regions: list[Graph] = []
+    for index, name in enumerate(("then", "else")):
+        region = op.region(name)
+        values = [region.input(value.name, value.type) for value in (then, otherwise)]
+        region.graph.outputs = [region.Identity(values[index])]
+        regions.append(region.graph)
+    type = TensorType(then.tensor.dtype, common_sizes(Number(then).sizes, Number(otherwise).sizes))
+    (made,) = op.branch(condition, [then, otherwise], regions[0], regions[1], [type])
+    return made
+
+
 def _described(number: Number) -> str:
-    return f"a list of shape {number.shape}" if number.listed else f"of shape {number.shape}"
+    return f"{'a list ' if number.listed else ''}of shape {_shown(number.sizes)}"
