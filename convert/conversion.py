@@ -182,6 +182,8 @@ def convert(
                     report.refusal = _unreadable(draft, to_format)
                     if not report.refusal:
                         raise
+                else:
+                    _check_source(report.verification, origin, file.path)
                 if report.verdict != "different":
                     _check(report, wanted, draft, origin, file.path)
                 report.written = report.verdict != "different"
@@ -252,6 +254,25 @@ def _unreadable(draft: Path, format: str | None) -> str:
     except InvalidModel as error:
         return f"it can't be read back: {str(error).replace(str(draft.parent), '...')}"
     return ""
+
+
+def _check_source(comparison: Report, origin: Format, source: Path) -> None:
+    """Where nothing was found to be equal, since the source is no model of its format, that is what there is to tell.
+
+    A runtime that doesn't load a file may only lack one of its operators. So its format's own checker must refuse it,
+    too; and where that is the same runtime, our executor must have failed, or found that the types don't agree.
+
+    Raises:
+        InvalidModel: it is none.
+    """
+    if comparison:
+        return
+    runs = [run for trial in comparison.trials for run in trial.a]
+    own = {run.status for run in runs if run.runnable == origin.runtime}
+    ours = {run.status for run in runs if not run.own}
+    has_failed = comparison.verdict == "different" or ours == {"run"} or not origin.check.by_loading
+    if own == {"load"} and has_failed and (told := origin.check.objection(source)):
+        raise InvalidModel(f"{source}: {origin.check.name} refuses it: {told}")
 
 
 def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format, source: Path) -> None:

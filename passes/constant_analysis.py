@@ -96,14 +96,21 @@ class ConstantAnalysis:
         stack = [value]
         while stack:
             top = stack[-1]
-            waiting = [] if top in self.found else [item for item in self._operands(top) if item not in self.found]
-            if waiting and len(stack) <= self.left:
-                stack += waiting
-                continue
-            stack.pop()
             if top not in self.found:
+                waiting = self._next_operand(top)
+                if waiting is not None and len(stack) <= self.left:
+                    stack.append(waiting)
+                    continue
                 self.found[top] = self._value(top)
+            stack.pop()
         return self.found[value]
+
+    def _next_operand(self, value: Value) -> Value | None:
+        """An operand to be looked at first; none where another isn't known, so that nothing of the value is."""
+        operands = self._operands(value)
+        if any(item in self.found and self.found[item] is None for item in operands):
+            return None
+        return next((item for item in operands if item not in self.found), None)
 
     def _is_certain(self, node: Node) -> bool:
         """Whether the types that an operator has are such that it is evaluated."""

@@ -6,11 +6,23 @@ from collections.abc import Sequence
 
 from .exit_codes import ExitCode
 
+_MOST_LENGTH = 2000
+
 
 class BackedgeError(Exception):
-    """Base of every error that is meant for the user: one clear line, no traceback. Itself: a run that failed."""
+    """Base of every error that is meant for the user: one clear line, no traceback. Itself: a run that failed.
+
+    The middle of a line is left out where it is longer than anybody reads: what it cites may be of any length.
+    """
 
     exit_code: int = ExitCode.UNUSABLE
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(_readable(one) if isinstance(one, str) else one for one in told))
+
+
+def _readable(text: str) -> str:
+    return text if len(text) <= _MOST_LENGTH else f"{text[: _MOST_LENGTH - 500]} ... {text[-400:]}"
 
 
 class InvalidModel(BackedgeError):
@@ -57,7 +69,7 @@ class UnsupportedNodes(Unsupported):
         self._refusals = list(refusals)
         self.summary = summary
         self.node, self.reason = refusals[0].node, refusals[0].reason
-        BackedgeError.__init__(self, "; ".join([summary, *map(str, refusals)]))
+        Exception.__init__(self, "; ".join([summary, *map(str, refusals)]))
 
     @property
     def refusals(self) -> list[Unsupported]:

@@ -9,6 +9,8 @@ from .graph import Node
 from .tensor import TensorData
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF")
+_UNREAD = ("nodes_hitrates", "nodes_hitrates_as_tensor")
+_MAYBE_EMPTY = "nodes_missing_value_tracks_true"  # which is as if it weren't there
 _VOTES = {"TreeEnsembleRegressor": "target", "TreeEnsembleClassifier": "class"}
 
 
@@ -65,8 +67,10 @@ def _ensemble(attributes: Mapping[str, Any]) -> str:
 
 def _uneven(attributes: Mapping[str, Any], prefix: str) -> str:
     """Lists of one table that are of several lengths."""
-    lengths = {name: _length(value) for name, value in attributes.items() if name.startswith(prefix)}
-    lengths = {name: length for name, length in lengths.items() if length is not None}
+    table = {name: _length(value) for name, value in attributes.items() if name.startswith(prefix)}
+    lengths = {name: length for name, length in table.items() if length is not None and name not in _UNREAD}
+    if lengths.get(_MAYBE_EMPTY) == 0:
+        del lengths[_MAYBE_EMPTY]
     if len(set(lengths.values())) < 2:
         return ""
     shortest, longest = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)

@@ -60,6 +60,8 @@ def lower_graph(graph: Graph, opset: int | None = None, *, given: bool = False) 
 def finished(graph: Graph, opset: int) -> Graph:
     """A graph of operators of `opset` as a model: its own fields, its constants where that time had them."""
     _state(graph, opset)
+    for inner in graph.graphs():
+        inner.name = inner.name or "graph"  # ONNX's checker wants one
     if IR_OF_OPSET[opset] < IR_WITH_SPARSE_CONSTANTS:
         for inner in graph.graphs():
             for value in inner.constants:

@@ -311,7 +311,8 @@ class GraphReader:
         for attribute in proto.attribute:
             name = attribute.name
             field = _PLAIN.get(attribute.type)
-            if field and type(name) is str and name not in node.attributes and not attribute.ref_attr_name:
+            is_new = type(name) is str and name not in node.attributes and name not in node.regions
+            if field and is_new and not attribute.ref_attr_name:
                 value = getattr(attribute, field)
                 if field in ("i", "f"):
                     node.attributes[name] = value

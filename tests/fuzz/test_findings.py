@@ -8,11 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
+import onnxruntime
 import pytest
-from backedge.convert.files import load, save, to_dialect
+from backedge.convert import convert
+from backedge.convert.files import load, save, to_dialect, to_hub
 from backedge.convert.format import FORMATS
 from backedge.passes.errors import InvalidModel, Unsupported
+from backedge.runtime.executor import Executor
 from onnx import TensorProto, helper
 
 Change = Callable[[onnx.ModelProto], Any]
@@ -54,6 +58,14 @@ ONNX: dict[str, tuple[Change, str]] = {
     "too many outputs": (lambda model: model.graph.node[0].output.append("z"), "'elu' has 2 outputs; it takes 1 to 1"),
     "input left out": (lambda model: model.graph.node[0].input.__setitem__(0, ""), "'elu'"),
     "cycle": (lambda model: model.graph.node[0].input.__setitem__(0, "y"), "cycle"),
+    "reference in no function": (
+        _attribute(1, type=2, ref_attr_name="a"),
+        "'concat': attribute axis is what a function is given as 'a', and this is in no function",
+    ),
+    "graph and number": (
+        lambda model: model.graph.node[1].attribute.insert(0, onnx.AttributeProto(name="axis", type=5)),
+        "'concat': attribute 'axis' is given twice",
+    ),
     "twofold": (lambda model: model.graph.node[1].output.__setitem__(0, "e"), "'e' is defined twice"),
 }
 
@@ -112,6 +124,124 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         return
     with pytest.raises(InvalidModel, match=r"'conv': kernel_shape is \[.*\], its weights' is \[3, 3\]"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("node", "line"),
+    [
+        ("Conv <group = 2> (x, w)", "its input has 3 channels, its weights are for 6"),
+        ("ConvTranspose (x, v)", "its input has 3 channels, its weights are for 4"),
+        ("ConvTranspose <group = 2> (x, w)", "weights of 3 channels are no 2 groups"),
+        ("Resize (x, , s)", "input 2 is of rank 0; it must be of rank 1"),
+        ("CenterCropPad (x, n)", "input 1 is of rank 0; it must be of rank 1"),
+    ],
+)
+def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: Path) -> None:
+    """ONNX Runtime refuses the convolutions; the lists have one axis, by the operators' text."""
+    infos = "float[1, 3, 5, 5] x, float[3, 3, 3, 3] w, float[4, 1, 3, 3] v, float s, int64 n"
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(f'<ir_version: 10, opset_import: ["": 21]> g ({infos}) => (y) {{ y = {node} }}')
+    with pytest.raises(InvalidModel) as caught:
+        load(path)
+    assert line in str(caught.value)
+
+
+TREES: dict[str, Any] = {
+    "nodes_treeids": [0, 0, 0],
+    "nodes_nodeids": [0, 1, 2],
+    "nodes_featureids": [0, 0, 0],
+    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
+    "nodes_values": [0.5, 0.0, 0.0],
+    "nodes_truenodeids": [1, 0, 0],
+    "nodes_falsenodeids": [2, 0, 0],
+    "target_treeids": [0, 0],
+    "target_nodeids": [1, 2],
+    "target_ids": [0, 0],
+    "target_weights": [1.0, 2.0],
+}
+
+
+def _trees(path: Path, **empty: Any) -> Path:
+    """A tree of two leaves, with lists (of this type) that have no entry."""
+    attributes = {name: value for name, value in TREES.items() if name not in empty}
+    node = helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1, **attributes)
+    node.attribute.extend(onnx.AttributeProto(name=name, type=type) for name, type in empty.items())
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 1]) for name in ("x", "y")]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    graph = helper.make_graph([node], "g", infos[:1], infos[1:])
+    path.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("name", ["nodes_missing_value_tracks_true", "nodes_hitrates"])
+def test_lists_of_trees_that_may_be_empty(name: str, tmp_path: Path) -> None:
+    """As ONNX Runtime reads them: as if they weren't there."""
+    kind = onnx.AttributeProto.FLOATS if name == "nodes_hitrates" else onnx.AttributeProto.INTS
+    path = _trees(tmp_path / "m.onnx", **{name: kind})
+    x = np.array([[0.0], [1.0]], np.float32)
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": x})
+    found = Executor(to_hub(load(path))).run({"x": x})["y"]
+    np.testing.assert_array_equal(found, expected, strict=True)
+
+
+def test_lists_of_trees_are_of_one_length(tmp_path: Path) -> None:
+    """Also where nothing but the opset changes."""
+    path = _trees(tmp_path / "m.onnx", nodes_truenodeids=onnx.AttributeProto.INTS)
+    with pytest.raises(InvalidModel, match="nodes_truenodeids has 0 entries"):
+        convert(path, tmp_path / "made.onnx", opset=18, verify=0)
+
+
+@pytest.mark.parametrize("target", ["made.onnx", "made.xml"])
+def test_a_difference_that_is_the_source_s_own_fault(target: str, tmp_path: Path) -> None:
+    """A declared type is none that its operator gives, which neither the checker nor ONNX Runtime takes."""
+    model = onnx_model()
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT32
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(InvalidModel, match="ONNX's checker refuses it"):
+        convert(path, tmp_path / target, opset=18 if target == "made.onnx" else None, verify=4)
+    assert not (tmp_path / target).exists()
+
+
+def test_ir_whose_axis_is_none_is_refused_where_it_stays_as_it_is(tmp_path: Path) -> None:
+    """Nothing is converted then, so that only OpenVINO and the executor tell."""
+    import openvino as ov
+    from openvino import opset13 as ops
+
+    x = ops.parameter([2, 3], np.float32, name="x")
+    path = tmp_path / "m.xml"
+    ov.serialize(ov.Model([ops.reduce_sum(x, np.array([1], np.int64))], [x], "m"), path)
+    path.with_suffix(".bin").write_bytes(np.array([7], np.int64).tobytes())
+    with pytest.raises(InvalidModel, match="OpenVINO refuses it"):
+        convert(path, tmp_path / "made.xml", verify=4)
+    assert not (tmp_path / "made.xml").exists()
+
+
+def test_a_model_without_a_name_gets_one_in_onnx(tmp_path: Path) -> None:
+    """ONNX's checker wants one."""
+    model = onnx_model()
+    model.graph.name = ""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    save(load(path), tmp_path / "m.xml")
+    save(load(tmp_path / "m.xml"), tmp_path / "again.onnx", opset=21)
+    onnx.checker.check_model(tmp_path / "again.onnx", full_check=True)
+
+
+def test_what_a_result_tells_of_a_scalar_is_one_number(tmp_path: Path) -> None:
+    """Unsqueeze takes its axes as a scalar, too, and three more axes are no scalar."""
+    text = '<ir_version: 10, opset_import: ["": 21]> g (float[2] x, int64 n) => (float[1, 2, 1, 1] y) { y = '
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(text + "Unsqueeze (x, n) }")
+    with pytest.raises((InvalidModel, Unsupported)):
+        save(load(path), tmp_path / "m.hlo")
+
+
+def test_lines_are_of_a_length_that_is_read() -> None:
+    assert str(InvalidModel("a" * 2000)) == "a" * 2000
+    told = str(Unsupported("Add-14 'a'", f"axes {[1] * 3000}"))
+    assert len(told) < 2000 and told.startswith("Add-14 'a': axes [1, 1") and told.endswith("1, 1]")
 
 
 def test_a_function_may_have_the_name_of_an_operator(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import pytest
+from backedge.passes import constant_analysis
 from backedge.passes.constant_analysis import ConstantAnalysis, static_array, static_branch, static_truth
 from backedge.passes.graph import Graph, Value
 from backedge.passes.loop import DOMAIN
@@ -71,3 +73,19 @@ def test_a_chain_of_thousands_of_operators() -> None:
         found = ConstantAnalysis(left=sys.maxsize).array(value)
         assert (None if found is None else found.tolist()) == (None if expected is None else [expected] * 3)
         assert static_array(value) is None
+
+
+def test_nothing_is_evaluated_for_what_depends_on_an_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two operands one is enough to tell; the other is evaluated where that is known."""
+    evaluated = []
+    outputs = constant_analysis._outputs
+    monkeypatch.setattr(
+        constant_analysis, "_outputs", lambda node, inputs: (evaluated.append(node.op_type), outputs(node, inputs))[1]
+    )
+    graph = Graph("hub")
+    constant = graph.add_constant(np.asarray([1, 2, 3]))
+    negative = graph.add_node("Neg", [constant], [("n", I)], version=13).output
+    for first, expected in ((graph.add_input("x", I), []), (constant, ["Neg", "Add"])):
+        evaluated.clear()
+        static_array(graph.add_node("Add", [first, negative], [("a", I)], version=14).output)
+        assert evaluated == expected

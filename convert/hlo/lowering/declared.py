@@ -105,6 +105,8 @@ def told(op: Builder, node: Node) -> Node:
 
 def _fits(operand: Value, items: Sequence[int]) -> bool:
     """Whether nothing that is known of an operand says otherwise."""
+    if operand.rank not in (None, 1) and not (operand.rank == 0 and len(items) == 1):
+        return False
     found = known_of(operand)
     if found is None:
         return True
