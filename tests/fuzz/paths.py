@@ -21,11 +21,13 @@ from backedge.convert import convert
 from backedge.convert.files import load, to_hub
 from backedge.convert.format import format_of
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
-from backedge.passes.graph import Graph
+from backedge.passes.graph import Graph, Node
 from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.plan import Call
 from onnx.reference import ReferenceEvaluator
 from trust.judge import ROUNDING, nudged, units
 
+from .known import undefined
 from .maker import OPSETS
 from .settle import TooLong, settled, shown_value
 
@@ -145,14 +147,26 @@ _SECONDS = 5.0
 
 
 class Ours:
-    """Our executor as a session."""
+    """Our executor as a session; what isn't defined in a run it tells as a runtime's fault is told."""
 
     def __init__(self, graph: Graph) -> None:
-        self._executor = Executor(graph, compiler=never_compile)
+        self._executor = Executor(graph, compiler=never_compile, watch=self._watched)
+        self._undefined = ""
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        self._undefined = ""
         with np.errstate(all="ignore"), time_limit(_SECONDS):
-            return dict(self._executor.run(feeds)), ""
+            return dict(self._executor.run(feeds)), self._undefined
+
+    def _watched(self, node: Node, call: Call) -> Call:
+        if node.regions:
+            return call
+
+        def run(*operands: Any) -> Any:
+            self._undefined = self._undefined or undefined(node, operands)
+            return call(*operands)
+
+        return run
 
 
 @contextlib.contextmanager
@@ -273,6 +287,8 @@ def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: 
         theirs = runs["onnxruntime"]
         if not theirs.refused and theirs.errors[k] and not theirs.errors[k].startswith("fault"):
             given = {}  # inputs that the model isn't for
+        if runs["executor"].errors[k].startswith("fault: "):
+            given = {}  # what it gives isn't defined, or takes too long
         agreed: Outputs | None = None
         noise = _noise(path, feeds[k], names, given.get("onnxruntime")) if given else 0.0
         limit = max(ROUNDING, 4 * noise)
@@ -292,7 +308,7 @@ def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: 
         slack.append(limit)
         if agreed is None or not np.isfinite(noise):
             continue
-        if ours.outputs[k] is None and (_sizes(feeds[k]) != _sizes(feeds[0]) or ours.errors[k].startswith("fault:")):
+        if ours.outputs[k] is None and _sizes(feeds[k]) != _sizes(feeds[0]):
             continue  # sizes that needn't go together: what runtimes don't check isn't valid yet
         if ours.outputs[k] is None:
             events.append(Event("source", EXECUTOR, ours.errors[k] or ours.refused, k))
