@@ -54,6 +54,22 @@ def finish(body: Builder, outputs: Sequence[Value]) -> None:
     body.graph.outputs = made
 
 
+def of_rank(body: Builder, value: Value, rank: int | None) -> Value:
+    """The value declared with a rank where it has none: ONNX Runtime wants a Scan's body to declare them, and stacks of
+    no parts have the rank that is declared."""
+    if rank is None or value.rank is not None or not isinstance(value.type, TensorType):
+        return value
+    return body.Identity(value, _types=[TensorType(value.type.dtype, (None,) * rank)])
+
+
+def rank_of_parts(entry: Entry) -> int | None:
+    """The rank of what a slot stacks, by what comes out of the loop; None where that has none."""
+    slot, result = entry.slot, entry.result
+    if not isinstance(slot, Stacked) or result is None or result.rank is None:
+        return None
+    return result.rank - (slot.part is None)
+
+
 # Opsets 13 to 15 have bfloat16, but their Loop, Scan and If don't take it: float32 holds it meanwhile.
 
 

@@ -17,7 +17,7 @@ from ...passes.loop import Entry, Loop, Sliced, part_range, parts_of
 from ...passes.rewrite import Builder, Rule, Rules
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type, tensor
 from . import lowering_ifs, scan8
-from .lowering_bodies import LoopLowering, gather, held_type, on_lengths, without_rank_squeeze
+from .lowering_bodies import LoopLowering, gather, held_type, of_rank, on_lengths, rank_of_parts, without_rank_squeeze
 from .lowering_scans import ScanLowering, is_scan
 
 _INT64 = DType.INT64
@@ -76,7 +76,11 @@ class _LoopLowering(LoopLowering):
         outputs = self.inlined(body, entering)
         go_on = outputs[condition.body_output] if condition is not None and condition.body_output is not None else None
         leaving = [outputs[value] for value in self.values(self.carried, "body_output")]
-        stacks = [outputs[value] for value in self.values(self.stacked, "body_output")]
+        stacks = [
+            of_rank(body, outputs[entry.body_output], rank_of_parts(entry))
+            for entry in self.stacked
+            if entry.body_output is not None
+        ]
         if go_on is None:
             go_on = body.const(True, DType.BOOL)
         self.set_outputs(body, [go_on, *leaving, *([idle] if idle is not None else []), *stacks])

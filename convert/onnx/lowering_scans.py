@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from ...passes.errors import Unsupported
 from ...passes.graph import Value
 from ...passes.loop import Carried, Entry, Loop, Sliced, Stacked
-from ...passes.rewrite import Builder
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type
 from . import scan8
-from .lowering_bodies import LoopLowering, held_type
+from .lowering_bodies import LoopLowering, held_type, of_rank, rank_of_parts
 
 
 def is_scan(loop: Loop) -> bool:
@@ -69,7 +68,7 @@ class ScanLowering(LoopLowering):
         self.enter(body, [*self.carried, *self.sliced, *self.captured], entering)
         outputs = self.inlined(body, entering)
         leaving = [self._ranked(entry) for entry in (*self.carried, *self.stacked) if entry.body_output is not None]
-        self.set_outputs(body, [_of_rank(body, outputs[value], rank) for value, rank in leaving])
+        self.set_outputs(body, [of_rank(body, outputs[value], rank) for value, rank in leaving])
         wanted: dict[str, object] = {"num_scan_inputs": len(self.sliced)}
         wanted |= {name: list(values) for name, values in attributes.items() if any(values)}
         return self.insert("Scan", body, inputs, captures, wanted, types)
@@ -78,10 +77,9 @@ class ScanLowering(LoopLowering):
         """What leaves the body at a slot, and of which rank it is by what stands outside: a state keeps its rank."""
         assert entry.body_output is not None
         if isinstance(entry.slot, Stacked):
-            rank = None if entry.result is None or entry.result.rank is None else entry.result.rank - 1
-        else:
-            rank = next((value.rank for value in (entry.operand, entry.body_input) if value is not None), None)
-        return entry.body_output, rank
+            return entry.body_output, rank_of_parts(entry)
+        known = (value.rank for value in (entry.operand, entry.body_input) if value is not None)
+        return entry.body_output, next(known, None)
 
     def _axis(self, entry: Entry) -> int:
         """A scan axis; Scan-9 and 10 know no negative ones."""
@@ -136,10 +134,3 @@ class ScanLowering(LoopLowering):
             raise Unsupported(self.node, f"scan axis {axis} of a value of unknown rank")
         axis %= value.rank
         return self.op.Transpose(value, perm=[axis, *(dim for dim in range(value.rank) if dim != axis)])
-
-
-def _of_rank(body: Builder, value: Value, rank: int | None) -> Value:
-    """The value declared with a rank where it has none: ONNX Runtime wants a Scan's body to declare them."""
-    if rank is None or value.rank is not None or not isinstance(value.type, TensorType):
-        return value
-    return body.Identity(value, _types=[TensorType(value.type.dtype, (None,) * rank)])

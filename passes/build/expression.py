@@ -97,6 +97,23 @@ def _reduction(op_type: str, compute: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def _extreme(compute: Callable[..., Any], sign: int) -> Callable[..., Any]:
+    """`np.max` or `np.min`, which of nothing is what any element takes the place of, as ReduceMax and ReduceMin say."""
+
+    def extreme(array: Array, **options: Any) -> Any:
+        if array.size:
+            return compute(array, **options)
+        none: Any = sign > 0
+        if array.dtype.kind in "iu":
+            known = np.iinfo(array.dtype)
+            none = known.max if sign > 0 else known.min
+        elif array.dtype.kind != "b":
+            none = array.dtype.type(sign * np.inf)
+        return compute(array, initial=none, **options)
+
+    return extreme
+
+
 class Expr:
     """An array that is known, or a value of the graph.
 
@@ -238,8 +255,8 @@ class Expr:
     sum = _reduction("ReduceSum", np.sum)
     prod = _reduction("ReduceProd", np.prod)
     mean = _reduction("ReduceMean", np.mean)
-    max = _reduction("ReduceMax", np.max)
-    min = _reduction("ReduceMin", np.min)
+    max = _reduction("ReduceMax", _extreme(np.max, -1))
+    min = _reduction("ReduceMin", _extreme(np.min, 1))
 
     def cumsum(self, axis: int, exclusive: bool = False) -> Self:
         return self.call("CumSum", self.make(np.array(axis)), exclusive=1 if exclusive else None)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..build import Expr, expr, length_of, product, reshape, size_of, transpose, where
+from ..build import Expr, concat, expr, length_of, product, reshape, size_of, transpose, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
@@ -135,7 +135,8 @@ def _unique(op: StepBuilder, node: Node) -> Made:
         less, more = _pairs(keys.reshape(-1))
     else:
         axis %= size
-        less, more = _row_pairs(keys, axis)
+        others = [dim for place, dim in enumerate(x.tensor.shape or (None,)) if place != axis]
+        less, more = _row_pairs(keys, axis, all(isinstance(dim, int) and dim > 0 for dim in others))
     count = size_of(op.newest, x, axis)
     if count.array is not None and count.item() > MOST_COMPARED:
         raise Unsupported(node, f"{count.item()} elements are too many to be compared with each other")
@@ -164,10 +165,13 @@ def _pairs(keys: Expr) -> tuple[Expr, Expr]:
     return _ahead(here, there), _ahead(there, here)
 
 
-def _row_pairs(keys: Expr, axis: int) -> tuple[Expr, Expr]:
+def _row_pairs(keys: Expr, axis: int, has_elements: bool) -> tuple[Expr, Expr]:
     """The same of the parts along an axis: the first elements that differ decide."""
     front = keys.transpose(axis, *(index for index in range(keys.rank or 0) if index != axis))
     less, more = _pairs(front.call("Flatten", axis=1))
+    if not has_elements:  # one more, which doesn't decide, so that there is one
+        none = (less & more).cast(DType.INT32).sum(2, keepdims=True)
+        less, more = (concat(keys.op, [part.cast(DType.INT32), none], 2).cast(DType.BOOL) for part in (less, more))
     decisive = (less | more).cast(DType.INT32).call("ArgMax", axis=2, keepdims=1)
     first, second = (part.call("GatherElements", decisive, axis=2).squeeze(2) for part in (less, more))
     return first, second

@@ -14,9 +14,9 @@ from .cast import convert
 
 
 def saturate(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Whole numbers held as floats, clipped to the range of an integer type; NaN becomes the least, as in runtimes."""
+    """Whole numbers held as floats, clipped to the range of an integer type."""
     info = ml_dtypes.iinfo(dtype)
-    return np.fmin(np.fmax(values, float(info.min)), float(info.max)).astype(dtype)
+    return np.clip(values, float(info.min), float(info.max)).astype(dtype)
 
 
 def quantized(attrs: Attributes, ratio: Array, zero: Array | None, dtype: np.dtype[Any]) -> Array:

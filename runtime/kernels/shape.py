@@ -175,7 +175,7 @@ def center_crop_pad(attrs: Attributes, x: Array, shape: Array) -> Array:
     axes = normal_axes(attrs.ints("axes", range(x.ndim)), x.ndim)
     pairs = [(0, 0)] * x.ndim
     for axis, size in zip(axes, wanted, strict=True):
-        missing = size - x.shape[axis]
+        missing = max(size, 0) - x.shape[axis]  # less than nothing is nothing, as in ONNX Runtime
         before = missing // 2 if missing > 0 else -(-missing // 2)
         pairs[axis] = (before, missing - before)
     return padded(x, pairs, "constant")

@@ -221,6 +221,7 @@ def plain(c: Call) -> Picked:
     elif c.m.chance(0.3):
         count = c.m.random.randint(count, max(count, min(schema.max_input, 4)))
     inputs: list[Value | None] = []
+    least = int(c.has("axis"))  # a scalar has none, also by default
     for place in range(count):
         kinds = c.kinds(place)
         if not any(kind.startswith("tensor") for kind in kinds):
@@ -228,7 +229,7 @@ def plain(c: Call) -> Picked:
         elif place and isinstance(inputs[0], Value) and inputs[0].tensor:
             inputs.append(c.broadcast(place, inputs[0]))
         else:
-            inputs.append(c.tensor(place))
+            inputs.append(c.tensor(place, ranks=(least, 4)))
     picked = inputs, numbers_of(c)
     first = inputs[0] if inputs else None
     along = c.has("axis") and (c.schema.attributes["axis"].required or c.m.chance(0.6))

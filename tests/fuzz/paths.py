@@ -178,6 +178,8 @@ def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: 
         theirs = runs["onnxruntime"]
         if not theirs.refused and theirs.errors[k] and not theirs.errors[k].startswith("fault"):
             given = {}  # inputs that the model isn't for
+        if runs["executor"].errors[k].startswith("fault: "):
+            given = {}  # what it gives isn't defined, or takes too long
         agreed: Outputs | None = None
         noise = _noise(path, feeds[k], names, given.get("onnxruntime")) if given else 0.0
         limit = max(ROUNDING, 4 * noise)
@@ -201,8 +203,9 @@ def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: 
         slack.append(limit)
         if agreed is None or not np.isfinite(noise):
             continue
-        if ours.outputs[k] is None and (_sizes(feeds[k]) != _sizes(feeds[0]) or ours.errors[k].startswith("fault:")):
-            continue  # sizes that needn't go together: what runtimes don't check isn't valid yet
+        if ours.outputs[k] is None and _sizes(feeds[k]) != _sizes(feeds[0]):
+            values[-1] = None  # sizes that needn't go together: what runtimes don't check isn't valid yet
+            continue
         if ours.outputs[k] is None:
             events.append(Event("source", EXECUTOR, ours.errors[k] or ours.refused, k))
         elif apart(agreed, ours.outputs[k]) > limit:  # type: ignore[arg-type]
@@ -251,7 +254,10 @@ def examine(job: Job) -> Iterator[Event]:
         runs["executor"] = run_in(Ours(hub), job.feeds)
         truth, events = truth_of(runs, source, job.feeds, names)
         for event in events:
-            yield settle(event, hub, job.feeds[event.feed], truth)
+            told = settle(event, hub, job.feeds[event.feed], truth)
+            if event.kind == EXECUTOR and told.kind == EXPLAINED:
+                truth.values[event.feed] = None
+            yield told
         if all(one is None for one in truth.values):
             told = {who: run.refused or next(filter(None, run.errors), "other values") for who, run in runs.items()}
             yield Event("source", UNKNOWN, "; ".join(f"{who}: {why[:200]}" for who, why in told.items()))

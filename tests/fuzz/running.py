@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from backedge.passes.graph import Graph
+from backedge.passes.graph import Graph, Node
 from backedge.runtime import oracles
 from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.plan import Call
+
+from .known import undefined
 
 Feed = dict[str, Any]
 Outputs = list[Any]
@@ -61,14 +64,26 @@ def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = No
 
 
 class Ours:
-    """Our executor as a session."""
+    """Our executor as a session; what isn't defined in a run it tells as a runtime's fault is told."""
 
     def __init__(self, graph: Graph) -> None:
-        self._executor = Executor(graph, compiler=never_compile)
+        self._executor = Executor(graph, compiler=never_compile, watch=self._watched)
+        self._undefined = ""
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        self._undefined = ""
         with np.errstate(all="ignore"), time_limit(SECONDS):
-            return dict(self._executor.run(feeds)), ""
+            return dict(self._executor.run(feeds)), self._undefined
+
+    def _watched(self, node: Node, call: Call) -> Call:
+        if node.regions:
+            return call
+
+        def run(*operands: Any) -> Any:
+            self._undefined = self._undefined or undefined(node, operands)
+            return call(*operands)
+
+        return run
 
 
 @contextlib.contextmanager

@@ -74,6 +74,16 @@ def test_the_reference_is_the_third_judge(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("limit", [2**30, 2**31 - 1])
+def test_what_nobody_defines_is_no_truth(limit: int, tmp_path: Path) -> None:
+    """A sum of integers within the type, and one that leaves it."""
+    path = tmp_path / "m.onnx"
+    text = "g (int32[2] x) => (int32[1] y) { y = ReduceSum (x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    _, told = Ours(to_hub(load(path))).run({"x": np.array([limit, 1], np.int32)})
+    assert bool(told) == (limit > 2**30)
+
+
 def test_what_two_runtimes_give_is_no_fault_of_theirs(tmp_path: Path) -> None:
     _, event = judged(*KNOWN["Shrink"], tmp_path, EXECUTOR)
     assert event.kind == EXECUTOR

@@ -85,6 +85,16 @@ def test_pad_takes_away_more_than_there_is(pads: tuple[int, int], expected: floa
     assert (found.tolist() or [None])[-1] == expected
 
 
+@pytest.mark.parametrize("sizes", [(6, -3), (0, 0), (-1, 2), (3, 1)])
+def test_crop_to_nothing(sizes: tuple[int, int]) -> None:
+    """ONNX Runtime's result, of 1 to 4."""
+    text = "g (float[2, 2] x, int64[2] s) => (float[a, b] y) { y = CenterCropPad (x, s) }"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    x = f32([1, 2], [3, 4])
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x, "s": i64(*sizes)})
+    same(run_op("CenterCropPad", x, i64(*sizes)), expected)
+
+
 def test_pad_to_less_than_nothing() -> None:
     with pytest.raises(ExecutionError, match="can't be padded"):
         run_op("Pad", f32(1, 2, 3), i64(-2, -2))

@@ -279,3 +279,12 @@ def test_axes_from_the_back_of_an_unknown_rank(axes: list[int], shape: list[int]
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     [y] = session.run(None, {"c": np.asarray(True), "x": x})
     np.testing.assert_array_equal(y, x.reshape(shape))
+
+
+def test_the_range_of_nothing_that_is_known() -> None:
+    """A DynamicQuantizeLinear of no elements: its range is 0 alone, as in ONNX Runtime."""
+    text = """() => (uint8[0] y, float s, uint8 z) {
+        x = Constant <value = float[0] {}> ()
+        y, s, z = DynamicQuantizeLinear (x) }"""
+    _, scale, zero = down(text, 13, 10)
+    assert (float(scale), int(zero)) == (1.0, 0)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.passes.errors import Unsupported
 
-from .harness import converted, f32, i64, operators, parse
+from .harness import checked, converted, f32, i64, operators, parse
 from .lowered import lowered
 
 Array = np.ndarray[Any, Any]
@@ -113,6 +114,19 @@ def test_unique(target: int, static: bool, sort: bool, kind: str, case: str) -> 
     made = lowered(UNIQUE.format(kind=kind, shape=shape, result=result, sort=int(sort), axis=said), 11, target, x)
     assert made[0].dtype == x.dtype
     for part, wanted in zip(made, expected, strict=True):
+        np.testing.assert_array_equal(part, wanted)
+
+
+@pytest.mark.parametrize("shape", ["0, 5", "n, m"])
+@pytest.mark.parametrize("sort", [True, False])
+def test_unique_of_parts_without_elements(shape: str, sort: bool) -> None:
+    """All of them are equal, as for ONNX Runtime."""
+    text = UNIQUE.format(kind="float", shape=shape, result="k, l", sort=int(sort), axis=", axis = 1")
+    x = np.zeros((0, 5), np.float32)
+    model = checked(parse(text, 13))
+    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    assert [part.shape for part in expected] == [(0, 1), (1,), (5,), (1,)]
+    for part, wanted in zip(lowered(text, 13, 10, x), expected, strict=True):
         np.testing.assert_array_equal(part, wanted)
 
 

@@ -92,3 +92,27 @@ def test_a_scans_results_have_a_rank_where_a_branch_has_another() -> None:
     y, w = session.run(None, {"s": s, "x": x, "z": np.zeros(2, np.float32), "p": np.array(False)})
     assert y.tolist() == (s + 111).tolist()
     assert w.tolist() == [(s + each).tolist() for each in (1, 11, 111)]
+
+
+STACKED = """
+<ir_version: 10, opset_import: ["": 21]>
+g (int64 m, float[2, 2] x, float[2] z, bool p) => (float[k, n, l] y) <bool go = {1}> {
+   y = Loop (m, go) <body = b (int64 i, bool g) => (bool h, float[n, l] c) {
+      h = Identity (g)
+      c = If (p) <then_branch = t () => (float[2] u) { u = Neg (z) },
+                  else_branch = f () => (float[2, 2] v) { v = Neg (x) }>
+   }>
+}
+"""
+
+
+@pytest.mark.parametrize("passes", [0, 2])
+def test_stacks_have_a_rank_where_a_branch_has_another(passes: int) -> None:
+    """Of no parts, too: the rank is what the body declares."""
+    made = onnx.parser.parse_model(STACKED)
+    x = np.array([[1, 2], [3, 4]], np.float32)
+    feeds = {"m": np.array(passes), "x": x, "z": np.zeros(2, np.float32), "p": np.array(False)}
+    model = to_model(change_opset(read_model(made), 23))
+    (y,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    assert y.ndim == 3
+    assert y.tolist() == [(-x).tolist()] * passes
