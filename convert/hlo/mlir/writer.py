@@ -281,7 +281,7 @@ class Block:
             raise operations.refuse(node, "such operation")
         for attribute, stated in node.attributes.items():
             if isinstance(stated, tuple | list) and any(isinstance(item, OpenSize) for item in stated):
-                raise Unsupported(node, f"{attribute}={stated}, which StableHLO takes as numbers only, has an open size")
+                raise Unsupported(node, f"{attribute}={stated} has an open size, and StableHLO takes numbers only")
         name, attributes = said
         regions = [self.region(node.regions[one]) for one in operations.REGIONS.get(name, ())]
         self.emit(dialect_name(name), node.inputs, node.outputs, attributes, regions, node.origin)
