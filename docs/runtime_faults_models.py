@@ -488,3 +488,24 @@ def xla_denormal() -> tuple[Any, Any]:
 
     x = np.float32([1e-40])
     return np.asarray(jax.jit(lambda x: x * 2)(x)).tolist(), (x * np.float32(2)).tolist()
+
+
+@_fault(
+    "xla", "Constants divided by the integer 0 end the process", "XLA's own text: -1", "no: the report tells it", "-1"
+)
+def xla_constant_division() -> tuple[Any, Any]:
+    import jax
+
+    def divided(x: Any) -> Any:
+        return x + jax.lax.div(np.int32(1), np.int32(0))
+
+    return int(jax.jit(divided)(np.int32(0))), -1
+
+
+@_fault("xla", "log1p of float64 is up to 128 units off", "NumPy, one unit", "no: it is within what is compared")
+def xla_log1p() -> tuple[Any, Any]:
+    import jax
+
+    x = np.float64(-0.41416944308353365)
+    with jax.enable_x64(True):
+        return float(jax.jit(jax.lax.log1p)(x)), float(np.log1p(x))

@@ -88,7 +88,7 @@ def test_known_sizes_become_bounds_where_others_are(name: str, tmp_path: Path) -
     """XLA, and our executor for the file read back, give as many elements as there are."""
     text, formula = _CASES[name]
     lowered = lower_graph(_hub(text))
-    x = np.float32([1, -2, 3])
+    x = np.array([1, -2, 3], np.float32)
     feeds = [{"t": np.int64(t), "n": np.int64(n), "x": x} for t, n in itertools.product((0, 1, 2), (0, 1, 9))]
     for path, data in ((tmp_path / "m.hlo", to_text(lowered).encode()), (tmp_path / "m.mlir", to_bytes(lowered))):
         path.write_bytes(data)
@@ -137,7 +137,7 @@ def test_loops_in_each_other_are_tried_once_each(
     assert tried == len(trips)
     assert [node.op_type for _, node in lowered.walk()].count("while") == 0
     (tmp_path / "m.hlo").write_text(to_text(lowered))
-    (outcome,) = run_file("xla", tmp_path / "m.hlo", [{"v0": np.float32([5])}])
+    (outcome,) = run_file("xla", tmp_path / "m.hlo", [{"v0": np.array([5], np.float32)}])
     assert outcome.outputs is not None, outcome.error
     np.testing.assert_array_equal(outcome.outputs["w0"], np.full(1 + math.prod(trips), 5, np.float32))
 

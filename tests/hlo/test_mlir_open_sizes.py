@@ -230,6 +230,14 @@ def test_sizes_that_contradict_each_other(tmp_path: Path) -> None:
     assert "refinement failed" in found[2].error and "the size b is 0, and has to be at least 1" in found[3].error
 
 
+def test_numbers_that_stablehlo_takes_only_as_such_are_refused() -> None:
+    """A transform's length is an attribute, whatever the axis has."""
+    text = "f (float[1, b, 1] x) => (float[1, c, 2] y) { axis = Constant <value = int64 {1}> ()\n"
+    graph = raise_graph(read_model(_model(text + "y = DFT <onesided = 1> (x, , axis) }")))
+    with pytest.raises(Unsupported, match=r"fft_length=.*b.*StableHLO takes numbers only"):
+        to_bytes(lower_graph(graph, open_sizes=True))
+
+
 def test_inputs_without_names_for_their_sizes(tmp_path: Path) -> None:
     text = "f (float[b, 2] x, float[?, ?] y) => (float z, float[2, b] t) { z = ReduceMax <keepdims = 0> (y)\n"
     model = _model(text + "t = Transpose (x) }")

@@ -23,7 +23,7 @@ from backedge.passes.types import DType, tensor
 from backedge.runtime import run
 
 F32 = tensor(DType.FLOAT32, 2)
-FEED: dict[str, Any] = {"x": np.float32([1, -2]), "c": np.bool_(True)}
+FEED: dict[str, Any] = {"x": np.array([1, -2], np.float32), "c": np.bool_(True)}
 
 
 def nested(depth: int, kind: str) -> Graph:

@@ -16,7 +16,7 @@ import numpy as np
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.names import Names
-from ....passes.sizes import dims_of
+from ....passes.sizes import OpenSize, dims_of
 from ....passes.types import TensorType
 from ....runtime.oracles.hlo_names import INPUTS, OUTPUTS, interface_names
 from ....runtime.oracles.mlir_module import STATED
@@ -279,6 +279,9 @@ class Block:
         said = operations.in_stablehlo(node)
         if said is None:
             raise operations.refuse(node, "such operation")
+        for attribute, stated in node.attributes.items():
+            if isinstance(stated, tuple | list) and any(isinstance(item, OpenSize) for item in stated):
+                raise Unsupported(node, f"{attribute}={stated} has an open size, and StableHLO takes numbers only")
         name, attributes = said
         regions = [self.region(node.regions[one]) for one in operations.REGIONS.get(name, ())]
         self.emit(dialect_name(name), node.inputs, node.outputs, attributes, regions, node.origin)
