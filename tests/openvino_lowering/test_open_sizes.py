@@ -159,3 +159,15 @@ def test_recurrent_weights_of_open_sizes(openvino: Runner, kind: str) -> None:
     wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)[0]
     ((found,),) = openvino.lowered(graph_of(text), [feed])
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["float", "int32", "int64"])
+def test_a_constant_stacked_as_it_is(openvino: Runner, kind: str) -> None:
+    """Its copies ask for the number of the pass, which OpenVINO looks for in vain behind Parameters of constants."""
+    text = f"""g (int64[2, 3] x) => ({kind}[2] last, {kind}[3, 2] all, int64[3, 2] parts) <{kind}[2] c = {{1, 2}}> {{
+      last, all, parts = Scan <num_scan_inputs = 1, scan_input_axes = [1],
+        body = b ({kind}[2] s, int64[2] e) => ({kind}[2] t, {kind}[2] u, int64[2] f)
+        {{ t = Identity (s) u = Identity (s) f = Add (e, e) }}> (c, x) }}"""
+    x = np.arange(6).reshape(2, 3)
+    ((last, every, parts),) = openvino.lowered(graph_of(text), [{"x": x}])
+    assert last.tolist() == [1, 2] and every.tolist() == [[1, 2]] * 3 and parts.tolist() == (2 * x.T).tolist()
