@@ -171,3 +171,10 @@ def test_a_constant_stacked_as_it_is(openvino: Runner, kind: str) -> None:
     x = np.arange(6).reshape(2, 3)
     ((last, every, parts),) = openvino.lowered(graph_of(text), [{"x": x}])
     assert last.tolist() == [1, 2] and every.tolist() == [[1, 2]] * 3 and parts.tolist() == (2 * x.T).tolist()
+
+
+@pytest.mark.parametrize("count", ["n", "0"])
+def test_tile_of_a_scalar(openvino: Runner, count: str) -> None:
+    text = f"g (float x, int64[{count}] repeats) => (float y) {{ y = Tile (x, repeats) }}"
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": f32(3), "repeats": NONE}])
+    assert found.dtype == np.float32 and found.shape == () and found == 3
