@@ -178,3 +178,12 @@ def test_tile_of_a_scalar(openvino: Runner, count: str) -> None:
     text = f"g (float x, int64[{count}] repeats) => (float y) {{ y = Tile (x, repeats) }}"
     ((found,),) = openvino.lowered(graph_of(text), [{"x": f32(3), "repeats": NONE}])
     assert found.dtype == np.float32 and found.shape == () and found == 3
+
+
+@pytest.mark.parametrize("sizes", [("0, 2", "1, 0"), ("0, m", "n, 0")])
+def test_product_of_nothing(openvino: Runner, sizes: tuple[str, str]) -> None:
+    text = f"""g (float[{sizes[0]}] x, float[{sizes[1]}] w, float[1] b) => (float[2, 1] y, float[2, 1] z) {{
+      y = Gemm <transA = 1, transB = 1> (x, w, b) z = Gemm <transA = 1, transB = 1> (x, w) }}"""
+    feed = {"x": np.zeros((0, 2), np.float32), "w": np.zeros((1, 0), np.float32), "b": f32([3])}
+    ((y, z),) = openvino.lowered(graph_of(text), [feed])
+    assert y.tolist() == [[3], [3]] and z.tolist() == [[0], [0]]

@@ -19,7 +19,12 @@ _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "s
 @rule("", "Gemm")
 def gemm(op: Builder, node: Node) -> Value:
     a, b, c = required(node, 0), required(node, 1), node.input(2)
-    product = op.MatMul(a, b, transpose_a=flag(node, "transA"), transpose_b=flag(node, "transB"))
+    rows, columns = int(flag(node, "transA")), int(not flag(node, "transB"))
+    if size_of_axis(a, 1 - rows) == 0:  # OpenVINO's CPU doesn't load transposed products of nothing
+        shape = op.Concat(size_of(op, node, a, rows), size_of(op, node, b, columns), axis=0)
+        product = op.Broadcast(number(op, node, 0, a), shape)
+    else:
+        product = op.MatMul(a, b, transpose_a=rows == 1, transpose_b=columns == 0)
     alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
     if alpha != 1:
         product = op.Multiply(product, number(op, node, alpha, a))
