@@ -354,6 +354,18 @@ def openvino_count_behind_constant() -> tuple[Any, Any]:
     return compiled(ov.Model([op.result(stacked)], [x], "m"))([np.int64(7)])[0].tolist(), [7, 17, 27]
 
 
+@_fault(
+    "openvino",
+    "Integers are divided in float32",
+    "123456789 is 12345678 times 10, and 9",
+    "the report names it where a trial meets it",
+)
+def openvino_wide_quotient() -> tuple[Any, Any]:
+    x, y = np.array([123_456_789], np.int32), np.array([10], np.int32)
+    found = [openvino_run(build, x, y) for build in (lambda op, x, y: op.divide(x, y), lambda op, x, y: op.mod(x, y))]
+    return found, [(x // y).tolist(), (x % y).tolist()]
+
+
 @_fault("openvino", "exp(NaN) is infinity", "NumPy: NaN", "the report names it where a trial meets it")
 def openvino_exp_of_nan() -> tuple[Any, Any]:
     return openvino_run(lambda op, x: op.exp(x), np.array([np.nan], np.float32)), [np.nan]
