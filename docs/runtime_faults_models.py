@@ -332,6 +332,56 @@ def openvino_empty_sequence() -> tuple[Any, Any]:
     return model([np.float32([])])[0].tolist(), []
 
 
+@_fault(
+    "openvino",
+    "A loop that is given a constant counts its passes into another Parameter",
+    "Loop-5: the port map names the Parameter that is the number of the pass",
+    "in IR that is written: the Parameter for it is the first of all",
+)
+def openvino_count_behind_constant() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x, ten, count, addend = (op.parameter([], ov.Type.i64) for _ in range(4))
+    number = op.add(op.multiply(count, ten), addend)
+    onward, found = op.result(op.constant(True)), op.result(op.unsqueeze(number, op.constant(0)))
+    loop = op.loop(op.constant(3), op.constant(True))
+    loop.set_function(ov.Model([onward, found], [ten, count, addend], "body"))
+    loop.set_special_body_ports([1, 0])
+    loop.set_invariant_input(ten, op.constant(10).output(0))
+    loop.set_invariant_input(addend, x.output(0))
+    stacked = loop.get_concatenated_slices(found.output(0), 0, 1, 1, -1, 0)
+    return compiled(ov.Model([op.result(stacked)], [x], "m"))([np.int64(7)])[0].tolist(), [7, 17, 27]
+
+
+@_fault(
+    "openvino",
+    "Integers are divided in float32",
+    "123456789 is 12345678 times 10, and 9",
+    "the report names it where a trial meets it",
+)
+def openvino_wide_quotient() -> tuple[Any, Any]:
+    x, y = np.array([123_456_789], np.int32), np.array([10], np.int32)
+    found = [openvino_run(build, x, y) for build in (lambda op, x, y: op.divide(x, y), lambda op, x, y: op.mod(x, y))]
+    return found, [(x // y).tolist(), (x % y).tolist()]
+
+
+@_fault("openvino", "exp(NaN) is infinity", "NumPy: NaN", "the report names it where a trial meets it")
+def openvino_exp_of_nan() -> tuple[Any, Any]:
+    return openvino_run(lambda op, x: op.exp(x), np.array([np.nan], np.float32)), [np.nan]
+
+
+@_fault(
+    "openvino",
+    "The squares of ReduceL2 don't take more than 32 bits",
+    "the root of 50000^2",
+    "in IR that is written: integers are reduced as float32",
+)
+def openvino_integer_norm() -> tuple[Any, Any]:
+    x = np.array([50_000], np.int32)
+    return openvino_run(lambda op, x: op.reduce_l2(x, op.constant(np.array([0]))), x), 50_000
+
+
 # ONNX Runtime --------------------------------------------------------------------------------------
 
 _NAMED = "the report names it where a trial meets it"

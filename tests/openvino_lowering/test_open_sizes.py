@@ -159,3 +159,31 @@ def test_recurrent_weights_of_open_sizes(openvino: Runner, kind: str) -> None:
     wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)[0]
     ((found,),) = openvino.lowered(graph_of(text), [feed])
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["float", "int32", "int64"])
+def test_a_constant_stacked_as_it_is(openvino: Runner, kind: str) -> None:
+    """Its copies ask for the number of the pass, which OpenVINO looks for in vain behind Parameters of constants."""
+    text = f"""g (int64[2, 3] x) => ({kind}[2] last, {kind}[3, 2] all, int64[3, 2] parts) <{kind}[2] c = {{1, 2}}> {{
+      last, all, parts = Scan <num_scan_inputs = 1, scan_input_axes = [1],
+        body = b ({kind}[2] s, int64[2] e) => ({kind}[2] t, {kind}[2] u, int64[2] f)
+        {{ t = Identity (s) u = Identity (s) f = Add (e, e) }}> (c, x) }}"""
+    x = np.arange(6).reshape(2, 3)
+    ((last, every, parts),) = openvino.lowered(graph_of(text), [{"x": x}])
+    assert last.tolist() == [1, 2] and every.tolist() == [[1, 2]] * 3 and parts.tolist() == (2 * x.T).tolist()
+
+
+@pytest.mark.parametrize("count", ["n", "0"])
+def test_tile_of_a_scalar(openvino: Runner, count: str) -> None:
+    text = f"g (float x, int64[{count}] repeats) => (float y) {{ y = Tile (x, repeats) }}"
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": f32(3), "repeats": NONE}])
+    assert found.dtype == np.float32 and found.shape == () and found == 3
+
+
+@pytest.mark.parametrize("sizes", [("0, 2", "1, 0"), ("0, m", "n, 0")])
+def test_product_of_nothing(openvino: Runner, sizes: tuple[str, str]) -> None:
+    text = f"""g (float[{sizes[0]}] x, float[{sizes[1]}] w, float[1] b) => (float[2, 1] y, float[2, 1] z) {{
+      y = Gemm <transA = 1, transB = 1> (x, w, b) z = Gemm <transA = 1, transB = 1> (x, w) }}"""
+    feed = {"x": np.zeros((0, 2), np.float32), "w": np.zeros((1, 0), np.float32), "b": f32([3])}
+    ((y, z),) = openvino.lowered(graph_of(text), [feed])
+    assert y.tolist() == [[3], [3]] and z.tolist() == [[0], [0]]

@@ -280,6 +280,13 @@ ROWS = [
             np.where(SOME > 0, SOME, 2 * np.expm1(SOME / 2)),
         ],
     ),
+    Row(
+        "products of integers times fractions are truncated at the end",
+        "g (int32[1, 2] x, int32[2, 2] w, int32[2] c) => (int32[1, 2] a, int32[1, 2] b, int32[1, 2] d) { "
+        "a = Gemm <alpha = 0.5> (x, w) b = Gemm <alpha = 0.5, beta = 0.5> (x, w, c) d = Gemm <alpha = 2.0> (x, w, c) }",
+        [i32([[1, 2]]), i32([[3, -3], [2, -2]]), i32([2, 5])],
+        [i32([[3, -3]]), i32([[4, -1]]), i32([[16, -9]])],
+    ),
     # reductions
     Row(
         "reductions without axes",

@@ -84,6 +84,8 @@ class Assembly:
             for port in self.ports
             if port.result is not None or body.uses(port.parameter) or port.parameter in body.outputs
         ]
+        # OpenVINO takes Parameters of constants away, and then looks for the number of the pass at its old place
+        used.sort(key=lambda port: port.operand is not None)
         body.inputs = [port.parameter for port in used]
         inputs, maps = [self.trip, self.start], []
         for index, port in enumerate(used):

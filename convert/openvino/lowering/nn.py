@@ -19,15 +19,22 @@ _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "s
 @rule("", "Gemm")
 def gemm(op: Builder, node: Node) -> Value:
     a, b, c = required(node, 0), required(node, 1), node.input(2)
-    product = op.MatMul(a, b, transpose_a=flag(node, "transA"), transpose_b=flag(node, "transB"))
+    rows, columns = int(flag(node, "transA")), int(not flag(node, "transB"))
+    if size_of_axis(a, 1 - rows) == 0:  # OpenVINO's CPU doesn't load transposed products of nothing
+        shape = op.Concat(size_of(op, node, a, rows), size_of(op, node, b, columns), axis=0)
+        product = op.Broadcast(number(op, node, 0, a), shape)
+    else:
+        product = op.MatMul(a, b, transpose_a=rows == 1, transpose_b=columns == 0)
     alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
+    dtype = dtype_of(node, a)
+    if dtype.is_integer and not (alpha.is_integer() and (c is None or beta.is_integer())):
+        product = convert(op, node, product, DType.FLOAT32)  # what is added up is truncated
+        c = None if c is None else convert(op, node, c, DType.FLOAT32)
     if alpha != 1:
-        product = op.Multiply(product, number(op, node, alpha, a))
-    if c is None:
-        return product
-    if beta != 1:
-        c = op.Multiply(c, number(op, node, beta, a))
-    return op.Add(product, c)
+        product = op.Multiply(product, number(op, node, alpha, product))
+    if c is not None:
+        product = op.Add(product, c if beta == 1 else op.Multiply(c, number(op, node, beta, product)))
+    return convert(op, node, product, dtype)
 
 
 # convolutions ------------------------------------------------------------------------------------

@@ -108,7 +108,9 @@ def expand(op: Builder, node: Node) -> Value:
 def tile(op: Builder, node: Node) -> Value | None:
     """None where the repeats are computed: OpenVINO's Tile would write beside its memory, Expand does it then."""
     data, repeats = required(node, 0), required(node, 1)
-    return op.Tile(data, repeats) if repeats.data is not None or not rank_of(node, data) else None
+    if not rank_of(node, data):  # a number for each of no axes
+        return data
+    return None if repeats.data is None else op.Tile(data, repeats)
 
 
 @rule("", "Constant")
