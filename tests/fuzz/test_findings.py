@@ -204,6 +204,17 @@ def test_a_difference_that_is_the_source_s_own_fault(target: str, tmp_path: Path
     assert not (tmp_path / target).exists()
 
 
+def test_what_nobody_runs_is_no_difference(tmp_path: Path) -> None:
+    """Attention's own inference doesn't compare the ranks of Q and V; what it becomes before opset 23 shows them."""
+    infos = "float[2, 4, 24] Q, float[2, 6, 24] K, float[2, 3, 12, 8] V, float[2, 3, 12, 8] k, float[2, 3, 12, 8] v"
+    node = "y, z, u = Attention <kv_num_heads = 3, q_num_heads = 3> (Q, K, V, , k, v)"
+    text = f'<ir_version: 11, opset_import: ["": 23]> g ({infos}) => (float[3, 18, 8] u) {{ {node} }}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    with pytest.raises(InvalidModel, match=r"it can't be run \(onnxruntime: .*, and ONNX's checker refuses"):
+        convert(tmp_path / "m.onnx", tmp_path / "made.onnx", opset=18, verify=4)
+    assert not (tmp_path / "made.onnx").exists()
+
+
 def test_ir_whose_axis_is_none_is_refused_where_it_stays_as_it_is(tmp_path: Path) -> None:
     """Nothing is converted then, so that only OpenVINO and the executor tell."""
     import openvino as ov
