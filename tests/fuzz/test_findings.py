@@ -134,13 +134,21 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("ConvTranspose <group = 2> (x, w)", "weights of 3 channels are no 2 groups"),
         ("Resize (x, , s)", "input 2 is of rank 0; it must be of rank 1"),
         ("CenterCropPad (x, n)", "input 1 is of rank 0; it must be of rank 1"),
+        ("CumProd (x, t)", "an axis of 2 elements"),
+        ("ScatterND (x, i, x)", "updates of rank 4 where the indices need rank 3"),
+        ("GRU (x, p, q)", "X is of rank 4; it must be of rank 3"),
+        ("GRU (e, p, q)", "its input has 2 features, its weights are for 5"),
+        ("LSTM (f, p, q)", "R is [1, 15, 5], which aren't 4 gates of 5 units"),
+        ("GRU (f, p, d)", "W is [1, 15, 5], and R [1, 12, 4]"),
     ],
 )
 def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: Path) -> None:
-    """ONNX Runtime refuses the convolutions; the lists have one axis, by the operators' text."""
+    """By the operators' text."""
     infos = "float[1, 3, 5, 5] x, float[3, 3, 3, 3] w, float[4, 1, 3, 3] v, float s, int64 n"
+    infos += ", int64[2] t, int64[1, 2] i, float[7, 1, 2] e, float[7, 1, 5] f"
+    infos += ", float[1, 15, 5] p, float[1, 15, 5] q, float[1, 12, 4] d"
     path = tmp_path / "m.onnxtxt"
-    path.write_text(f'<ir_version: 10, opset_import: ["": 21]> g ({infos}) => (y) {{ y = {node} }}')
+    path.write_text(f'<ir_version: 12, opset_import: ["": 26]> g ({infos}) => (y) {{ y = {node} }}')
     with pytest.raises(InvalidModel) as caught:
         load(path)
     assert line in str(caught.value)
