@@ -18,6 +18,7 @@ from backedge.convert.format import FORMATS
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.runtime.executor import Executor
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 Change = Callable[[onnx.ModelProto], Any]
 
@@ -362,3 +363,29 @@ def test_mdf_is_not_written_with_shapes_that_are_not_read(tmp_path: Path) -> Non
     with pytest.raises(Unsupported, match="larger than any could be"):
         form.write(to_dialect(load(path), form), target)
     assert not target.exists()
+
+
+def test_bins_of_an_stft_by_default(tmp_path: Path) -> None:
+    """The schema's default is one side; ONNX's inference takes it for both, and declares bins that nobody gives."""
+    text = '<ir_version: 8, opset_import: ["": 17]> g (float[1, 12, 1] x, float[4] w) => (y) '
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(text + "{ s = Constant <value = int64 {4}> () y = STFT (x, s, w, s) }")
+    hub = to_hub(load(path))
+    inputs = {"x": np.arange(12, dtype=np.float32).reshape(1, 12, 1), "w": np.ones(4, np.float32)}
+    (expected,) = ReferenceEvaluator(onnx.parser.parse_model(path.read_text())).run(None, inputs)
+    assert hub.outputs[0].tensor.shape == expected.shape == (1, 3, 3, 2)
+
+
+@pytest.mark.parametrize("opset", [8, 17])
+def test_an_stft_of_openvino_is_what_onnx_infers(opset: int, tmp_path: Path) -> None:
+    import openvino as ov
+    from openvino import opset15 as ops
+
+    x = ops.parameter([12], np.float32, name="x")
+    four = ops.constant(np.int32(4))
+    made = ops.stft(x, ops.constant(np.ones(4, np.float32)), four, four, transpose_frames=False)
+    ov.serialize(ov.Model([made], [x], "m"), tmp_path / "m.xml")
+    save(load(tmp_path / "m.xml"), tmp_path / "m.onnx", opset=opset)
+    onnx.checker.check_model(tmp_path / "m.onnx", full_check=True)
+    (output,) = onnx.load(tmp_path / "m.onnx").graph.output
+    assert [one.dim_value for one in output.type.tensor_type.shape.dim] == list(made.output(0).shape)
