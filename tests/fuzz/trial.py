@@ -144,7 +144,7 @@ def _steps(path: Path, folder: Path, plan: Plan) -> Outcome:
         target.write(to_dialect(graph, target, plan.opset), made)
         if found := _unread(made):
             return Outcome("finding", f"{own.name} to {target.name}, unread: {_kind_of(found)}", found)
-        if plan.checked and (found := _objection(made)) and not _objection(path):
+        if plan.checked and (found := _objection(made)) and not _objection(path) and not _misdeclared(made, path):
             _try(to_hub(graph))  # what can't be run needn't become anything that its checker takes
             return Outcome("finding", f"{own.name} to {target.name}, refused: {_kind_of(found)}", found)
     except Unsupported as error:
@@ -184,6 +184,13 @@ def _objection(path: Path) -> str:
         return _own(path).check.objection(path)
     except Exception:
         return ""
+
+
+def _misdeclared(made: Path, path: Path) -> bool:
+    """Whether a checker only refuses what the source declares, too, as `convert` asks."""
+    check = _own(made).check
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return check == _own(path).check and check.misdeclared(made, path)
 
 
 def _unread(path: Path) -> str:
