@@ -279,7 +279,7 @@ def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format
     """Ask the target format's own reader or checker whether it takes what was written.
 
     Raises:
-        InvalidModel: it doesn't, nor does the source's own take the source.
+        InvalidModel: it doesn't, nor does the source's own take the source, or nobody could run it.
     """
     if wanted.check.by_loading and report.verification is not None and _was_loaded(report.verification, wanted.runtime):
         return
@@ -290,8 +290,21 @@ def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format
         report.notes.append(f"{wanted.check.name} objects as to the source: {found}")
     elif told := origin.check.objection(source):
         raise InvalidModel(f"{source}: {origin.check.name} refuses it: {told}")
+    elif report.verification is not None and (told := _failure(report.verification, origin.runtime)):
+        raise InvalidModel(
+            f"{source}: it can't be run ({told}), and {wanted.check.name} refuses what it becomes: {found}"
+        )
     else:
         report.refusal = f"{wanted.check.name} refuses it: {found}"
+
+
+def _failure(comparison: Report, runtime: str) -> str:
+    """Why nobody, neither the format's own runtime nor our executor, could run the source; "" where somebody could."""
+    runs = [run for trial in comparison.trials for run in trial.a if run.status != "skipped"]
+    tried = {run.runnable for run in runs if run.status in ("load", "run")}
+    if any(run.status == "ok" for run in runs) or runtime not in tried or all(run.own for run in runs):
+        return ""
+    return f"{runtime}: {next(run.error for run in runs if run.runnable == runtime):.300}"
 
 
 def _was_loaded(comparison: Report, runtime: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import onnx
 
 from .constraints import misfit
@@ -11,6 +9,7 @@ from .graph import Node
 from .infer import infer_node, infer_strictly, small_data
 from .schema_check import problem
 from .schemas import schema
+from .shape_faults import shape_fault
 from .tree_faults import tree_fault
 from .types import TensorType, Type
 
@@ -53,8 +52,8 @@ def contradiction(node: Node, of_any_type: bool = False) -> str:
     Args:
         of_any_type: element types that ONNX's operator doesn't take are none, as the hub has some for which it stands.
     """
-    if node.op in _OWN and (found := _OWN[node.op](node)):
-        return found
+    if found := shape_fault(node):
+        return found.removeprefix(": ")
     if node.regions:  # its captures are inputs here, which ONNX's own function doesn't know
         return ""
     try:
@@ -65,29 +64,3 @@ def contradiction(node: Node, of_any_type: bool = False) -> str:
     except (RuntimeError, ValueError):
         return ""
     return ""
-
-
-def _updates_fault(node: Node) -> str:
-    """Why updates don't fit ScatterND's indices, which ONNX's own inference doesn't look at; "" if they may."""
-    shapes = [value.tensor.shape if value is not None else None for value in node.inputs[:3]]
-    if len(shapes) < 3 or any(shape is None for shape in shapes):
-        return ""
-    data, indices, updates = (shape or () for shape in shapes)
-    depth = indices[-1] if indices else 0
-    wanted = len(data) + len(indices) - 1 - depth if isinstance(depth, int) else len(updates)
-    return "" if wanted == len(updates) else f"updates of rank {len(updates)} where the indices need rank {wanted}"
-
-
-def _axis_fault(node: Node) -> str:
-    """Why an axis is none, whose size ONNX's own inference doesn't look at; "" if it may be one."""
-    axis = node.input(1)
-    shape = axis.tensor.static_shape if axis is not None else None
-    count = 1 if shape is None else math.prod(shape)
-    return "" if count == 1 else f"an axis of {count} elements"
-
-
-_OWN = {
-    ("", "ScatterND"): _updates_fault,
-    ("", "CumSum"): _axis_fault,
-    ("", "CumProd"): _axis_fault,
-}

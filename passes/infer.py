@@ -121,6 +121,10 @@ def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type 
         return [None] * len(node.outputs)
 
 
+_MISTAKEN = {("", "STFT"): {"onesided": 1}}
+"""Defaults that an operator's inference function takes for other values than its schema says."""
+
+
 def infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
     """The types that the operator's own inference function finds, with the data of small inputs; its errors pass."""
     found = schema(node.domain, node.op_type, node.version)
@@ -143,7 +147,7 @@ def infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[T
         if known_data is not None and known_data.dtype is not DType.STRING:
             data[name] = tensor_to_proto(known_data, name)
     proto.output.extend(f"o{index}" for index in range(len(node.outputs)))
-    for name, value in node.attributes.items():
+    for name, value in {**_MISTAKEN.get(node.op, {}), **node.attributes}.items():
         if isinstance(value, AttributeRef):
             return [None] * len(node.outputs)
         proto.attribute.append(attribute_to_proto(name, value, node))

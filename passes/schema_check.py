@@ -14,9 +14,9 @@ from .graph import Graph, Node
 from .protos import DTYPES, AttributeRef, SparseData
 from .region_forms import region_fault
 from .schemas import schema
+from .shape_faults import shape_fault
 from .tensor import TensorData
 from .tree_faults import tree_fault
-from .types import Dim
 
 _KINDS = OpSchema.AttrType
 _TEXT, _WHOLE, _REAL = (str, bytes), (int,), (int, float)
@@ -43,10 +43,6 @@ _CHOICES: Mapping[tuple[str, str, str], Sequence[str]] = {
 LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 """Operators whose result has an axis for each element of an input: which one."""
 _MOST_AXES = 1024
-_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
-"""Operators whose attribute kernel_shape is that of weights: which input."""
-_LISTED = {"CenterCropPad": (1,), "ConstantOfShape": (0,), "Expand": (1,), "Reshape": (1,), "Resize": (1, 2, 3)}
-"""Inputs that are lists, of rank 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,45 +148,13 @@ def problem(node: Node) -> str:
     length = listed.tensor.shape[0] if listed is not None and listed.rank == 1 and listed.tensor.shape else None
     if isinstance(length, int) and length > _MOST_AXES:
         return f" lists {length} axes"
-    for index in () if node.domain else _LISTED.get(node.op_type, ()):
-        listed = node.input(index)
-        if listed is not None and listed.rank not in (None, 1):
-            return f": input {index} is of rank {listed.rank}; it must be of rank 1"
-    fault = "" if node.domain or node.op_type not in _WEIGHTS else _kernel_fault(node)
+    fault = shape_fault(node)
     if fault:
         return fault
     parts = node.attributes.get("num_outputs") if node.op == ("", "Split") else None
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
     return region_fault(node)
-
-
-def _kernel_fault(node: Node) -> str:
-    """Why a convolution's weights go with its attributes or with its input in no way."""
-    data, weights = node.input(0), node.input(_WEIGHTS[node.op_type])
-    known = None if weights is None else weights.tensor.shape
-    kernel, groups = node.attributes.get("kernel_shape"), node.attributes.get("group", 1)
-    if known is None:
-        return ""
-    if isinstance(kernel, list | tuple) and not _fits(kernel, known[2:]):
-        return f": kernel_shape is {list(kernel)}, its weights' is {list(known[2:])}"
-    shape = None if data is None else data.tensor.shape
-    if shape is None or min(len(shape), len(known)) < 2 or not isinstance(groups, int):
-        return ""
-    channels, taken = shape[1], known[0]
-    if node.op_type != "ConvTranspose":
-        taken = known[1] * groups if isinstance(known[1], int) else None
-    if isinstance(channels, int) and isinstance(taken, int) and channels != taken:
-        return f": its input has {channels} channels, its weights are for {taken}"
-    if isinstance(known[0], int) and (groups < 1 or known[0] % groups):
-        return f": weights of {known[0]} channels are no {groups} groups"
-    return ""
-
-
-def _fits(sizes: Sequence[int], shape: Sequence[Dim]) -> bool:
-    return len(sizes) == len(shape) and all(
-        one == other or not isinstance(other, int) for one, other in zip(sizes, shape, strict=True)
-    )
 
 
 def _text(value: str | bytes) -> str:

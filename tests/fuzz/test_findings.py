@@ -18,6 +18,7 @@ from backedge.convert.format import FORMATS
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.runtime.executor import Executor
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 
 Change = Callable[[onnx.ModelProto], Any]
 
@@ -134,13 +135,21 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("ConvTranspose <group = 2> (x, w)", "weights of 3 channels are no 2 groups"),
         ("Resize (x, , s)", "input 2 is of rank 0; it must be of rank 1"),
         ("CenterCropPad (x, n)", "input 1 is of rank 0; it must be of rank 1"),
+        ("CumProd (x, t)", "an axis of 2 elements"),
+        ("ScatterND (x, i, x)", "updates of rank 4 where the indices need rank 3"),
+        ("GRU (x, p, q)", "X is of rank 4; it must be of rank 3"),
+        ("GRU (e, p, q)", "its input has 2 features, its weights are for 5"),
+        ("LSTM (f, p, q)", "R is [1, 15, 5], which aren't 4 gates of 5 units"),
+        ("GRU (f, p, d)", "W is [1, 15, 5], and R [1, 12, 4]"),
     ],
 )
 def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: Path) -> None:
-    """ONNX Runtime refuses the convolutions; the lists have one axis, by the operators' text."""
+    """By the operators' text."""
     infos = "float[1, 3, 5, 5] x, float[3, 3, 3, 3] w, float[4, 1, 3, 3] v, float s, int64 n"
+    infos += ", int64[2] t, int64[1, 2] i, float[7, 1, 2] e, float[7, 1, 5] f"
+    infos += ", float[1, 15, 5] p, float[1, 15, 5] q, float[1, 12, 4] d"
     path = tmp_path / "m.onnxtxt"
-    path.write_text(f'<ir_version: 10, opset_import: ["": 21]> g ({infos}) => (y) {{ y = {node} }}')
+    path.write_text(f'<ir_version: 12, opset_import: ["": 26]> g ({infos}) => (y) {{ y = {node} }}')
     with pytest.raises(InvalidModel) as caught:
         load(path)
     assert line in str(caught.value)
@@ -202,6 +211,17 @@ def test_a_difference_that_is_the_source_s_own_fault(target: str, tmp_path: Path
     with pytest.raises(InvalidModel, match="ONNX's checker refuses it"):
         convert(path, tmp_path / target, opset=18 if target == "made.onnx" else None, verify=4)
     assert not (tmp_path / target).exists()
+
+
+def test_what_nobody_runs_is_no_difference(tmp_path: Path) -> None:
+    """Attention's own inference doesn't compare the ranks of Q and V; what it becomes before opset 23 shows them."""
+    infos = "float[2, 4, 24] Q, float[2, 6, 24] K, float[2, 3, 12, 8] V, float[2, 3, 12, 8] k, float[2, 3, 12, 8] v"
+    node = "y, z, u = Attention <kv_num_heads = 3, q_num_heads = 3> (Q, K, V, , k, v)"
+    text = f'<ir_version: 11, opset_import: ["": 23]> g ({infos}) => (float[3, 18, 8] u) {{ {node} }}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    with pytest.raises(InvalidModel, match=r"it can't be run \(onnxruntime: .*, and ONNX's checker refuses"):
+        convert(tmp_path / "m.onnx", tmp_path / "made.onnx", opset=18, verify=4)
+    assert not (tmp_path / "made.onnx").exists()
 
 
 def test_ir_whose_axis_is_none_is_refused_where_it_stays_as_it_is(tmp_path: Path) -> None:
@@ -343,3 +363,29 @@ def test_mdf_is_not_written_with_shapes_that_are_not_read(tmp_path: Path) -> Non
     with pytest.raises(Unsupported, match="larger than any could be"):
         form.write(to_dialect(load(path), form), target)
     assert not target.exists()
+
+
+def test_bins_of_an_stft_by_default(tmp_path: Path) -> None:
+    """The schema's default is one side; ONNX's inference takes it for both, and declares bins that nobody gives."""
+    text = '<ir_version: 8, opset_import: ["": 17]> g (float[1, 12, 1] x, float[4] w) => (y) '
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(text + "{ s = Constant <value = int64 {4}> () y = STFT (x, s, w, s) }")
+    hub = to_hub(load(path))
+    inputs = {"x": np.arange(12, dtype=np.float32).reshape(1, 12, 1), "w": np.ones(4, np.float32)}
+    (expected,) = ReferenceEvaluator(onnx.parser.parse_model(path.read_text())).run(None, inputs)
+    assert hub.outputs[0].tensor.shape == expected.shape == (1, 3, 3, 2)
+
+
+@pytest.mark.parametrize("opset", [8, 17])
+def test_an_stft_of_openvino_is_what_onnx_infers(opset: int, tmp_path: Path) -> None:
+    import openvino as ov
+    from openvino import opset15 as ops
+
+    x = ops.parameter([12], np.float32, name="x")
+    four = ops.constant(np.int32(4))
+    made = ops.stft(x, ops.constant(np.ones(4, np.float32)), four, four, transpose_frames=False)
+    ov.serialize(ov.Model([made], [x], "m"), tmp_path / "m.xml")
+    save(load(tmp_path / "m.xml"), tmp_path / "m.onnx", opset=opset)
+    onnx.checker.check_model(tmp_path / "m.onnx", full_check=True)
+    (output,) = onnx.load(tmp_path / "m.onnx").graph.output
+    assert [one.dim_value for one in output.type.tensor_type.shape.dim] == list(made.output(0).shape)

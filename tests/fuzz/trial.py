@@ -144,17 +144,13 @@ def _steps(path: Path, folder: Path, plan: Plan) -> Outcome:
         target.write(to_dialect(graph, target, plan.opset), made)
         if found := _unread(made):
             return Outcome("finding", f"{own.name} to {target.name}, unread: {_kind_of(found)}", found)
-        if plan.checked and (found := _objection(made)) and not _objection(path):
+        if plan.checked and (found := _objection(made)) and not _objection(path) and not _misdeclared(made, path):
+            _try(to_hub(graph))  # what can't be run needn't become anything that its checker takes
             return Outcome("finding", f"{own.name} to {target.name}, refused: {_kind_of(found)}", found)
     except Unsupported as error:
         refusal = error
     if plan.ran:
-        hub = to_hub(graph)
-        if any(_elements(value) > _MOST_ELEMENTS for value in hub.inputs):
-            return Outcome("done")
-        (inputs,) = design(signature_of(hub), 1, 0)
-        with contextlib.suppress(_OutOfTime):
-            _run(hub, inputs)
+        _try(to_hub(graph))
     return Outcome("done") if refusal is None else _line(refusal, 3)
 
 
@@ -163,9 +159,18 @@ def _elements(value: Value) -> int:
     return math.prod(size for size in shape or () if isinstance(size, int))
 
 
-def _run(hub: Any, inputs: Any) -> None:
+def _try(hub: Any) -> None:
+    """Run a graph on one set of small inputs, for a short time.
+
+    Raises:
+        BackedgeError: it can't be run on these.
+    """
+    if any(_elements(value) > _MOST_ELEMENTS for value in hub.inputs):
+        return
+    (inputs,) = design(signature_of(hub), 1, 0)
     signal.setitimer(signal.ITIMER_PROF, _RUN_SECONDS)
-    Executor(hub, never_compile).run(inputs)
+    with contextlib.suppress(_OutOfTime):
+        Executor(hub, never_compile).run(inputs)
 
 
 def _own(path: Path) -> Format:
@@ -179,6 +184,13 @@ def _objection(path: Path) -> str:
         return _own(path).check.objection(path)
     except Exception:
         return ""
+
+
+def _misdeclared(made: Path, path: Path) -> bool:
+    """Whether a checker only refuses what the source declares, too, as `convert` asks."""
+    check = _own(made).check
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return check == _own(path).check and check.misdeclared(made, path)
 
 
 def _unread(path: Path) -> str:

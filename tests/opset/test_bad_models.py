@@ -129,7 +129,7 @@ def test_spoilt_models_get_one_line_or_are_converted(seed: int) -> None:
 
 
 def test_lists_of_trees_that_do_not_fit() -> None:
-    """ONNX's schema says nothing of them; OpenVINO's form has to walk them."""
+    """ONNX's schema says nothing of them; all who use them walk them."""
     nodes = {"nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0, 0, 0]}
     sides = {"nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "nodes_values": [0.5, 0.0, 0.0]}
     votes = {"target_treeids": [0, 0], "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights": [1.0, 2.0]}
@@ -144,9 +144,9 @@ def test_lists_of_trees_that_do_not_fit() -> None:
         info = onnx.helper.make_tensor_value_info
         graph = onnx.helper.make_graph([node], "g", [info("x", 1, [2, 1])], [info("y", 1, [2, 1])])
         imports = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("ai.onnx.ml", 3)]
-        read = read_model(onnx.helper.make_model(graph, opset_imports=imports))
+        model = onnx.helper.make_model(graph, opset_imports=imports)
         if not message:
-            to_dialect(read, FORMATS["openvino"])
+            to_dialect(read_model(model), FORMATS["openvino"])
             continue
         with pytest.raises(InvalidModel, match=message):
-            to_dialect(read, FORMATS["openvino"])
+            read_model(model)

@@ -112,7 +112,8 @@ def stft(op: Builder, node: Node) -> Results:
     size, step = vector(op, input_of(node, 2)), scalar(op, input_of(node, 3), DType.INT64)
     single = rank_of(node, input_of(node)) == 1
     x = x[None] if single else x
-    made = expr(op, op.STFT(x[..., None], step, _window(window, size), scalar(op, size)))
+    half = {"onesided": 1}  # stated, as ONNX's inference takes it for 0 where it is left out
+    made = expr(op, op.STFT(x[..., None], step, _window(window, size), scalar(op, size), **half))
     if node.attributes.get("transpose_frames", False):
         made = made.transpose(0, 2, 1, 3)
     return (made.squeeze(0) if single else made).cast(dtype_of(node, input_of(node))).value()

@@ -1,0 +1,94 @@
+"""Faults of inputs' shapes that ONNX's own inference doesn't look at, or only where it knows more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from .graph import Node
+from .types import Dim
+
+_LISTED = {"CenterCropPad": (1,), "ConstantOfShape": (0,), "Expand": (1,), "Reshape": (1,), "Resize": (1, 2, 3)}
+"""Inputs that are lists, of rank 1."""
+_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
+"""Operators whose attribute kernel_shape is that of weights: which input."""
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+def shape_fault(node: Node) -> str:
+    """Why no tensors of these shapes are inputs of an operator, to be read behind its name; "" where some may be."""
+    if node.domain:
+        return ""
+    for index in _LISTED.get(node.op_type, ()):
+        listed = node.input(index)
+        if listed is not None and listed.rank not in (None, 1):
+            return f": input {index} is of rank {listed.rank}; it must be of rank 1"
+    if node.op_type in _WEIGHTS:
+        return _kernel_fault(node)
+    if node.op_type in _GATES:
+        return _recurrent_fault(node, _GATES[node.op_type])
+    if node.op_type == "ScatterND":
+        return _updates_fault(node)
+    return _axis_fault(node) if node.op_type in ("CumSum", "CumProd") else ""
+
+
+def _shape(node: Node, index: int) -> Sequence[Dim] | None:
+    value = node.input(index)
+    return None if value is None else value.tensor.shape
+
+
+def _differ(one: Dim, other: Dim) -> bool:
+    return isinstance(one, int) and isinstance(other, int) and one != other
+
+
+def _kernel_fault(node: Node) -> str:
+    """Why a convolution's weights go with its attributes or with its input in no way."""
+    shape, known = _shape(node, 0), _shape(node, _WEIGHTS[node.op_type])
+    kernel, groups = node.attributes.get("kernel_shape"), node.attributes.get("group", 1)
+    if known is None:
+        return ""
+    if isinstance(kernel, list | tuple) and (len(kernel) != len(known[2:]) or any(map(_differ, kernel, known[2:]))):
+        return f": kernel_shape is {list(kernel)}, its weights' is {list(known[2:])}"
+    if shape is None or min(len(shape), len(known)) < 2 or not isinstance(groups, int):
+        return ""
+    taken = known[0]
+    if node.op_type != "ConvTranspose":
+        taken = known[1] * groups if isinstance(known[1], int) else None
+    if _differ(shape[1], taken):
+        return f": its input has {shape[1]} channels, its weights are for {taken}"
+    if isinstance(known[0], int) and (groups < 1 or known[0] % groups):
+        return f": weights of {known[0]} channels are no {groups} groups"
+    return ""
+
+
+def _recurrent_fault(node: Node, gates: int) -> str:
+    """Why the weights of an RNN, GRU or LSTM go with one another or with its input in no way."""
+    x, w, r = (_shape(node, index) for index in range(3))
+    for name, shape in (("X", x), ("W", w), ("R", r)):
+        if shape is not None and len(shape) != 3:
+            return f": {name} is of rank {len(shape)}; it must be of rank 3"
+    if x and w and _differ(x[2], w[2]):
+        return f": its input has {x[2]} features, its weights are for {w[2]}"
+    if w and r and (_differ(w[0], r[0]) or _differ(w[1], r[1])):
+        return f": W is {list(w)}, and R {list(r)}"
+    if r and isinstance(r[2], int) and _differ(r[1], r[2] * gates):
+        return f": R is {list(r)}, which aren't {gates} gates of {r[2]} units"
+    return ""
+
+
+def _updates_fault(node: Node) -> str:
+    """Why updates don't fit ScatterND's indices."""
+    data, indices, updates = (_shape(node, index) for index in range(3))
+    if data is None or indices is None or updates is None:
+        return ""
+    depth = indices[-1] if indices else 0
+    wanted = len(data) + len(indices) - 1 - depth if isinstance(depth, int) else len(updates)
+    return "" if wanted == len(updates) else f": updates of rank {len(updates)} where the indices need rank {wanted}"
+
+
+def _axis_fault(node: Node) -> str:
+    """Why an axis is none."""
+    axis = node.input(1)
+    shape = axis.tensor.static_shape if axis is not None else None
+    count = 1 if shape is None else math.prod(shape)
+    return "" if count == 1 else f": an axis of {count} elements"
