@@ -198,6 +198,11 @@ CASES = each(
     numpy.uint16(n)+numpy.uint16(7); numpy.uint32(n)*3; numpy.uint64(n)-numpy.uint64(4)
     numpy.int8(100)+numpy.int8(n*20)
     numpy.uint8(n)//2; numpy.int16(N)%3; numpy.int8(N)+numpy.int16(N); numpy.uint64(n)/2
+    numpy.left_shift(numpy.uint8(n),numpy.uint8(N[1])); numpy.right_shift(numpy.uint8(200),numpy.uint8([1,7,8,9,255]))
+    numpy.left_shift(numpy.uint32(n),31); numpy.right_shift(numpy.uint64(2**62),numpy.uint64([0,61,62,64,65]))
+    numpy.right_shift(N,1); numpy.left_shift(N,numpy.array([62,63,-1])); numpy.right_shift(-n,[0,1,63,64,-1])
+    numpy.left_shift(numpy.int8(N),3); numpy.right_shift(numpy.int8(-100),numpy.int8([1,6,7,8]))
+    numpy.left_shift(numpy.uint16(n),numpy.uint16(14)); numpy.left_shift(numpy.uint64(n),numpy.uint64([63,64,1]))
     numpy.float16(W); numpy.float16(W)*3; numpy.float16(s)+numpy.float16(z); numpy.exp(numpy.float16(W)); numpy.half(n)
     numpy.float16(W)//numpy.float16(0.3); numpy.log1p(numpy.float16(s)); numpy.float16(W)+numpy.float32(z)
     numpy.float16(W)>numpy.float16(s); numpy.max(numpy.float16(M),1); numpy.sort(numpy.float16(V)); numpy.float16(M)/7
