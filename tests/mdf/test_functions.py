@@ -200,6 +200,10 @@ CASES = each(
     numpy.uint8(n)//2; numpy.int16(N)%3; numpy.int8(N)+numpy.int16(N); numpy.uint64(n)/2
     numpy.left_shift(numpy.uint8(n),numpy.uint8(N[1])); numpy.right_shift(numpy.uint8(200),numpy.uint8([1,7,8,9,255]))
     numpy.left_shift(numpy.uint32(n),31); numpy.right_shift(numpy.uint64(2**62),numpy.uint64([0,61,62,64,65]))
+    numpy.uint64(18446744073709551615); numpy.uint64((9223372036854775808,1)); numpy.uint64([[2],[9223372036854775809]])
+    numpy.uint64(n)|9223372036854775808; numpy.bitwise_and(numpy.uint64(n)-numpy.uint64(4),18446708889337462784)
+    N+9223372036854775808; 9223372036854775808*1.5; W*9223372036854775808; 9223372036854775808==18446744073709551615
+    numpy.uint64(18446744073709551616); numpy.uint64(9223372036854775808)-numpy.uint64(n); numpy.uint64((1,[2**63]))
     numpy.right_shift(N,1); numpy.left_shift(N,numpy.array([62,63,-1])); numpy.right_shift(-n,[0,1,63,64,-1])
     numpy.left_shift(numpy.int8(N),3); numpy.right_shift(numpy.int8(-100),numpy.int8([1,6,7,8]))
     numpy.left_shift(numpy.uint16(n),numpy.uint16(14)); numpy.left_shift(numpy.uint64(n),numpy.uint64([63,64,1]))
@@ -292,6 +296,9 @@ def test_every_row_of_numpy_is_tested() -> None:
 
 LEFT_OPEN = {
     "numpy.arange(s)": "must be known",
+    "9223372036854775808 + n": "64 bits",
+    "numpy.where(Q, 9223372036854775808, 1)": "64 bits",
+    "[9223372036854775808, 1]": "64 bits",
     "numpy.sum(numpy.float16(W))": "float16",
     "numpy.mean(numpy.float16(W))": "float16",
     "numpy.float16(W) @ numpy.float16(W)": "float16",

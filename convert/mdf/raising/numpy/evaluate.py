@@ -122,6 +122,15 @@ def _is_uneven(items: list[Item]) -> bool:
     return len({isinstance(item, list) or (isinstance(item, Number) and item.listed) for item in items}) > 1
 
 
+def _large(node: ast.expr) -> object:
+    """Integers that an expression writes, one of them too large for int64; None where it is no such thing."""
+    numbers = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+    written = all(isinstance(one, ast.Constant | ast.Tuple | ast.List | ast.Load) for one in ast.walk(node))
+    if not written or not all(type(one) is int for one in numbers) or max(numbers, default=0) < 2**63:
+        return None
+    return ast.literal_eval(node)
+
+
 def _conditional_fault(error: InvalidModel) -> str:
     return f"a fault in what is only computed on a condition ({error})"
 
@@ -285,10 +294,18 @@ class _Evaluation:
         module, name = syntax.callee(node)
         if not module and name in self.scope:
             raise InvalidModel(f"{self.where}: {name!r} is a value, no function")
+        if (module, name) == ("numpy", "uint64") and len(node.args) == 1 and (large := _large(node.args[0])):
+            return constant(self.op, self._numbers(large))
         own = [node.func.value] if module == syntax.ARRAY and isinstance(node.func, ast.Attribute) else []
         arguments = [self.of(argument) for argument in (*own, *node.args)]
         keywords = {keyword.arg or "": self.of(keyword.value) for keyword in node.keywords}
         return self._called(module, name, arguments, keywords)
+
+    def _numbers(self, plain: object) -> np.ndarray:
+        try:
+            return np.array(plain, np.uint64)
+        except (ValueError, OverflowError) as error:
+            raise InvalidModel(f"{self.where}: {error}") from None
 
     def _called(self, module: str, name: str, arguments: Sequence[Item], keywords: Mapping[str, Item]) -> Item:
         call = Call(self.op, self.where, self._formula, self.unsure > 0)

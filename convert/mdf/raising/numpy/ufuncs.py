@@ -38,7 +38,7 @@ class Ufunc:
     refuses: frozenset[DType] = frozenset()
 
 
-_WEAK = {DType.INT64: int, DType.FLOAT64: float, DType.BOOL: np.dtype(bool)}
+_WEAK = {DType.INT64: int, DType.UINT64: int, DType.FLOAT64: float, DType.BOOL: np.dtype(bool)}
 """A Python number to NumPy's resolution of types."""
 _INTEGERS = frozenset(dtype for dtype in DType if dtype.is_integer)
 
