@@ -221,6 +221,7 @@ CASES = each(
     numpy.compress(N[0],W); numpy.compress(X,M); numpy.compress(Q,s); numpy.argwhere(N); numpy.argwhere(Q)
     numpy.argwhere(V>0); numpy.argwhere(Z); numpy.zeros(n); numpy.ones((n,2)); numpy.full((2,n),s); numpy.full(n,True)
     numpy.arange(n); numpy.arange(n,0,-1); numpy.arange(1,n,2); numpy.arange(n,1); numpy.arange(n,dtype=float)
+    numpy.arange(s); numpy.arange(-s); numpy.arange(0,s,1); numpy.arange(s,dtype=int); numpy.arange(numpy.float32(s))
     numpy.pad(W,numpy.reshape(numpy.array([n,1]),(1,2))); numpy.pad(M,[[n,0],[0,1]],constant_values=s)
     numpy.max(Z,axis=0,initial=-1.5); numpy.min(Z,0,initial=numpy.inf); numpy.max(M,initial=2)
     numpy.max(N,1,initial=0)
@@ -255,6 +256,9 @@ OF_OPEN = each(
     numpy.full_like(L,s); numpy.ones((len(L),2)); numpy.pad(L,1); numpy.pad(K,((0,0),(1,2)),constant_values=s)
     numpy.argsort(L,kind='stable'); numpy.argwhere(L>0); numpy.compress(L>0,L); numpy.int64(L)
     numpy.astype(K,numpy.float32)
+    numpy.take(Z,numpy.int64(E),0); Z[numpy.int64(E)]; Z[numpy.arange(n-3)]; numpy.tile(L,numpy.array([n]))
+    numpy.take(numpy.zeros((0,2)),numpy.int64(Z),0); numpy.tile(M,numpy.array([n,2])); numpy.tril(M,n-2)
+    numpy.triu(M,n); numpy.triu(M,-n); numpy.tril(K,numpy.int32(n)); numpy.tile(K,numpy.array([n,0]))
     numpy.clip(L,0,1); numpy.isnan(L); numpy.maximum(L,0); numpy.minimum(K,V); numpy.mean(K,1); numpy.dot(L,L)
     numpy.round(L)
     K.T; K.shape; K.sum(0); L.size; numpy.tril(K); numpy.diff(L); numpy.any(L>3); numpy.all(K>9,1)
@@ -295,7 +299,7 @@ def test_every_row_of_numpy_is_tested() -> None:
 
 
 LEFT_OPEN = {
-    "numpy.arange(s)": "must be known",
+    "numpy.arange(0, s, 0.5)": "must be known",
     "9223372036854775808 + n": "64 bits",
     "numpy.where(Q, 9223372036854775808, 1)": "64 bits",
     "[9223372036854775808, 1]": "64 bits",
