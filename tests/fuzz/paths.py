@@ -235,6 +235,8 @@ class Truth:
     """What ONNX Runtime gives, which then is right for ONNX files, too."""
     ours: list[bool]
     """Whether our executor takes the feed: what it refuses of the model it refuses of every file."""
+    loads: bool
+    """Whether ONNX Runtime loads the model: what it refuses of that it may refuse of every other ONNX file."""
 
 
 def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: list[str]) -> tuple[Truth, list[Event]]:
@@ -276,7 +278,7 @@ def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: 
         if theirs is not None and apart(agreed, theirs) > limit:
             events.append(Event("source", THEIRS, f"onnxruntime: {shown(agreed, theirs)}", k))
     taken = [outputs is not None for outputs in runs["executor"].outputs]
-    return Truth(values, slack, runs["onnxruntime"].outputs, taken), events
+    return Truth(values, slack, runs["onnxruntime"].outputs, taken, not runs["onnxruntime"].refused), events
 
 
 def _sizes(feed: Feed) -> dict[str, tuple[int, ...]]:
@@ -377,6 +379,8 @@ def _path(
         yield Event(path, "")
         onnx_file = entry.runtime == "onnxruntime"
         run = run_onnx(made, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
+        if onnx_file and run.refused and not truth.loads:
+            run = Run([None] * len(feeds), ["fault: neither does it load the model"] * len(feeds))
         for event in judged(path, run, feeds, wanted, limits, known, others=theirs if onnx_file else ()):
             bad = event.kind
             yield event
@@ -393,7 +397,7 @@ def _path(
     if asked or bad == WRONG:
         yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
-    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, theirs)
+    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, truth)
     if not bad:
         yield Event(path, FINE)
 
@@ -463,7 +467,7 @@ def _back(
     known: Sequence[int],
     names: list[str],
     dice: random.Random,
-    theirs: Sequence[Outputs | None],
+    truth: Truth,
 ) -> Iterator[Event]:
     """From there to ONNX, and run in ONNX Runtime."""
     back = folder / "back.onnx"
@@ -475,7 +479,9 @@ def _back(
         yield Event(where, _kind(error), _told(error))
         return
     run = run_onnx(back, feeds, names)
-    yield from judged(where, run, feeds, wanted, limits, known, others=theirs)
+    if run.refused and not truth.loads:
+        return
+    yield from judged(where, run, feeds, wanted, limits, known, others=[truth.theirs[k] for k in known])
 
 
 __all__ = ["FINDINGS", "TARGETS", "Event", "InvalidModel", "Job", "Unsupported", "examine", "prepare"]

@@ -124,9 +124,11 @@ def _is_uneven(items: list[Item]) -> bool:
 
 def _large(node: ast.expr) -> object:
     """Integers that an expression writes, one of them too large for int64; None where it is no such thing."""
+    if not all(isinstance(one, ast.Constant | ast.Tuple | ast.List | ast.Load) for one in ast.walk(node)):
+        return None
     numbers = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
-    written = all(isinstance(one, ast.Constant | ast.Tuple | ast.List | ast.Load) for one in ast.walk(node))
-    if not written or not all(type(one) is int for one in numbers) or max(numbers, default=0) < 2**63:
+    whole = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool)]
+    if len(whole) < len(numbers) or max(whole, default=0) < 2**63:
         return None
     return ast.literal_eval(node)
 
