@@ -275,6 +275,16 @@ def test_open_sizes(text: str) -> None:
     check(text)
 
 
+@pytest.mark.parametrize("text", ["W[5] if n > 4 else s", "s if n < 4 else numpy.take(Z, n, 0)[0]"])
+def test_a_fault_in_a_part_that_is_not_wanted(text: str) -> None:
+    """It is one where it is wanted only, in both."""
+    check(text)
+    with pytest.raises(Exception, match="Could not evaluate"):
+        theirs(text, **(values := {**used(text), "n": 5}))
+    with pytest.raises(BackedgeError):
+        ours(text, **values)
+
+
 @pytest.mark.parametrize(
     "text", ["L + W", "numpy.concatenate((K, N))", "numpy.reshape(K, (3, 3))", "L[5]", "numpy.squeeze(K, 0)"]
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -12,7 +12,9 @@ import numpy as np
 
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
+from .....passes.protos import enum_of
 from .....passes.rewrite import Builder
+from .....passes.structure.guard import assertion
 from .....passes.types import DType, TensorType
 from .....runtime.oracles import mdf_syntax as syntax
 from ...model import Plain
@@ -133,6 +135,10 @@ def _large(node: ast.expr) -> object:
     return ast.literal_eval(node)
 
 
+class _ConditionalFault(Unsupported):
+    """What is only computed on a condition can't be computed at all."""
+
+
 def _conditional_fault(error: InvalidModel) -> str:
     return f"a fault in what is only computed on a condition ({error})"
 
@@ -244,7 +250,30 @@ class _Evaluation:
             then, otherwise = (self._perhaps(partial(self.of, part)) for part in (node.body, node.orelse))
         except OpenSize:
             return self._apart(condition, node.body, node.orelse)
+        except _ConditionalFault:
+            return self._other(condition, node.body, node.orelse)
         return select(self.op, condition, then, otherwise, self.where)
+
+    def _other(self, condition: Value, *parts: ast.expr) -> Number:
+        """The one part that can be computed at all: where the other one is wanted, the run fails.
+
+        Raises:
+            Unsupported: there is no such part.
+        """
+        items: dict[int, Item] = {}
+        faults: list[InvalidModel] = []
+        for index, part in enumerate(parts):
+            try:
+                items[index] = self.of(part)
+            except InvalidModel as error:
+                faults.append(error)
+        ((index, item),) = items.items() if len(items) == 1 else ((0, None),)
+        if not isinstance(item, Number) or item.listed:
+            raise Unsupported(self.where, _conditional_fault(faults[0]))
+        holds = assertion(self.op, condition, index == 0)
+        one = self.op.Cast(holds, to=enum_of(item.dtype, self.where))
+        value = self.op.And(item.value, one) if item.dtype is DType.BOOL else self.op.Mul(item.value, one)
+        return replace(item, value=value, single=None)
 
     def _apart(self, condition: Value, *parts: ast.expr) -> Number:
         """One of two parts, each in a branch of its own: it may fail where it isn't wanted."""
@@ -254,7 +283,7 @@ class _Evaluation:
             try:
                 item = _Evaluation(region, self.scope, self.where).of(part)
             except InvalidModel as error:
-                raise Unsupported(self.where, _conditional_fault(error)) from None
+                raise _ConditionalFault(self.where, _conditional_fault(error)) from None
             if isinstance(item, tuple):
                 raise Unsupported(self.where, "a tuple of sizes that are known only at run time")
             regions.append(region)
@@ -277,7 +306,7 @@ class _Evaluation:
         try:
             made = compute()
         except InvalidModel as error:
-            raise Unsupported(self.where, _conditional_fault(error)) from None
+            raise _ConditionalFault(self.where, _conditional_fault(error)) from None
         finally:
             self.unsure -= 1
         if any(map(has_open_sizes, self.op.graph.nodes[built:])):
