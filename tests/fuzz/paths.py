@@ -166,6 +166,8 @@ class Truth:
     """What ONNX Runtime gives, which then is right for ONNX files, too."""
     ours: list[bool]
     """Whether our executor takes the feed: what it refuses of the model it refuses of every file."""
+    loads: bool
+    """Whether ONNX Runtime loads the model: what it refuses of that it may refuse of every other ONNX file."""
 
 
 def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: list[str]) -> tuple[Truth, list[Event]]:
@@ -214,7 +216,7 @@ def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: 
         if theirs is not None and apart(agreed, theirs) > limit:
             events.append(Event("source", THEIRS, f"onnxruntime: {shown(agreed, theirs)}", k))
     taken = [outputs is not None for outputs in runs["executor"].outputs]
-    return Truth(values, slack, runs["onnxruntime"].outputs, taken), events
+    return Truth(values, slack, runs["onnxruntime"].outputs, taken, not runs["onnxruntime"].refused), events
 
 
 def _sizes(feed: Feed) -> dict[str, tuple[int, ...]]:
@@ -345,6 +347,8 @@ def _path(
         run = run_onnx(made, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
         if not onnx_file:
             habits = _habits(entry.runtime, hub, run, feeds, wanted, limits)
+        elif run.refused and not truth.loads:
+            run = Run([None] * len(feeds), ["fault: neither does it load the model"] * len(feeds))
         for event in judged(path, run, feeds, wanted, limits, known, others=theirs if onnx_file else habits):
             bad = event.kind
             yield event
@@ -363,7 +367,7 @@ def _path(
         yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
     others = [own if habit is None else habit for habit, own in zip(habits, theirs, strict=True)]
-    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, others)
+    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, others, truth.loads)
     if not bad:
         yield Event(path, FINE)
 
@@ -447,8 +451,9 @@ def _back(
     names: list[str],
     dice: random.Random,
     others: Sequence[Outputs | None],
+    loads: bool,
 ) -> Iterator[Event]:
-    """From there to ONNX, and run in ONNX Runtime."""
+    """From there to ONNX, and run in ONNX Runtime, if that `loads` the model itself."""
     back = folder / "back.onnx"
     where = f"{path}, back"
     yield Event(where, "")
@@ -458,6 +463,8 @@ def _back(
         yield Event(where, _kind(error), _told(error))
         return
     run = run_onnx(back, feeds, names)
+    if run.refused and not loads:
+        return
     yield from judged(where, run, feeds, wanted, limits, known, others=others)
 
 

@@ -222,8 +222,6 @@ def test_a_known_condition_decides_at_once() -> None:
         ("0 < x < 1", "neither true nor false"),
         ("x if c else a", "of shape"),
         ("[1] if c else (1,)", "tuple"),
-        ("a if c else unknown", "unknown"),
-        ("a if c else 1 / 0", "divides by zero"),
         ("-((a > 1) and c)", "boolean"),
         ("(a > 1 and c) + (a > 0)", "boolean"),
         ("(i if c else a) // j", "type"),
@@ -324,7 +322,7 @@ PLAIN = [1, -1, 2.5, -0.0, True, False, [1, 2], [1, 2.5], [[1.0], [2.0]], [], [[
 TEXTS = each("5; -3; +3; 1_000; 1e5; .5; 5.; inf; -inf; nan; Infinity; -0.0; \u0663; 1e400")
 
 
-@pytest.mark.parametrize("plain", [*PLAIN, *TEXTS, " 5 ", "\t5\n", 10**17, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("plain", [*PLAIN, *TEXTS, " 5 ", "\t5\n", 10**17, 2**63 - 1, 2**63, 2**64 - 1, -(2**63)])
 def test_plain_values(plain: Any) -> None:
     expected, made = theirs(plain), ours(plain)
     assert made.dtype == np.asarray(expected).dtype
@@ -340,7 +338,7 @@ def test_plain_values_that_are_none(plain: Any) -> None:
         ours(plain)
 
 
-@pytest.mark.parametrize("plain", [2**63, -(2**63) - 1, 10**30, "9" * 30, [2**64], [2**63]])
+@pytest.mark.parametrize("plain", [2**64, -(2**63) - 1, 10**30, "9" * 30, [2**64], [2**63]])
 def test_integers_of_more_than_64_bits(plain: Any) -> None:
     with pytest.raises(Unsupported, match="bits"):
         ours(plain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -12,7 +12,9 @@ import numpy as np
 
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
+from .....passes.protos import enum_of
 from .....passes.rewrite import Builder
+from .....passes.structure.guard import assertion
 from .....passes.types import DType, TensorType
 from .....runtime.oracles import mdf_syntax as syntax
 from ...model import Plain
@@ -120,6 +122,21 @@ def resolved(op: Builder, item: Item, where: str) -> Number | tuple[Number, ...]
 
 def _is_uneven(items: list[Item]) -> bool:
     return len({isinstance(item, list) or (isinstance(item, Number) and item.listed) for item in items}) > 1
+
+
+def _large(node: ast.expr) -> object:
+    """Integers that an expression writes, one of them too large for int64; None where it is no such thing."""
+    if not all(isinstance(one, ast.Constant | ast.Tuple | ast.List | ast.Load) for one in ast.walk(node)):
+        return None
+    numbers = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+    whole = [number for number in numbers if isinstance(number, int) and not isinstance(number, bool)]
+    if len(whole) < len(numbers) or max(whole, default=0) < 2**63:
+        return None
+    return ast.literal_eval(node)
+
+
+class _ConditionalFault(Unsupported):
+    """What is only computed on a condition can't be computed at all."""
 
 
 def _conditional_fault(error: InvalidModel) -> str:
@@ -233,7 +250,30 @@ class _Evaluation:
             then, otherwise = (self._perhaps(partial(self.of, part)) for part in (node.body, node.orelse))
         except OpenSize:
             return self._apart(condition, node.body, node.orelse)
+        except _ConditionalFault:
+            return self._other(condition, node.body, node.orelse)
         return select(self.op, condition, then, otherwise, self.where)
+
+    def _other(self, condition: Value, *parts: ast.expr) -> Number:
+        """The one part that can be computed at all: where the other one is wanted, the run fails.
+
+        Raises:
+            Unsupported: there is no such part.
+        """
+        items: dict[int, Item] = {}
+        faults: list[InvalidModel] = []
+        for index, part in enumerate(parts):
+            try:
+                items[index] = self.of(part)
+            except InvalidModel as error:
+                faults.append(error)
+        ((index, item),) = items.items() if len(items) == 1 else ((0, None),)
+        if not isinstance(item, Number) or item.listed:
+            raise Unsupported(self.where, _conditional_fault(faults[0]))
+        holds = assertion(self.op, condition, index == 0)
+        one = self.op.Cast(holds, to=enum_of(item.dtype, self.where))
+        value = self.op.And(item.value, one) if item.dtype is DType.BOOL else self.op.Mul(item.value, one)
+        return replace(item, value=value, single=None)
 
     def _apart(self, condition: Value, *parts: ast.expr) -> Number:
         """One of two parts, each in a branch of its own: it may fail where it isn't wanted."""
@@ -243,7 +283,7 @@ class _Evaluation:
             try:
                 item = _Evaluation(region, self.scope, self.where).of(part)
             except InvalidModel as error:
-                raise Unsupported(self.where, _conditional_fault(error)) from None
+                raise _ConditionalFault(self.where, _conditional_fault(error)) from None
             if isinstance(item, tuple):
                 raise Unsupported(self.where, "a tuple of sizes that are known only at run time")
             regions.append(region)
@@ -266,7 +306,7 @@ class _Evaluation:
         try:
             made = compute()
         except InvalidModel as error:
-            raise Unsupported(self.where, _conditional_fault(error)) from None
+            raise _ConditionalFault(self.where, _conditional_fault(error)) from None
         finally:
             self.unsure -= 1
         if any(map(has_open_sizes, self.op.graph.nodes[built:])):
@@ -285,10 +325,18 @@ class _Evaluation:
         module, name = syntax.callee(node)
         if not module and name in self.scope:
             raise InvalidModel(f"{self.where}: {name!r} is a value, no function")
+        if (module, name) == ("numpy", "uint64") and len(node.args) == 1 and (large := _large(node.args[0])):
+            return constant(self.op, self._numbers(large))
         own = [node.func.value] if module == syntax.ARRAY and isinstance(node.func, ast.Attribute) else []
         arguments = [self.of(argument) for argument in (*own, *node.args)]
         keywords = {keyword.arg or "": self.of(keyword.value) for keyword in node.keywords}
         return self._called(module, name, arguments, keywords)
+
+    def _numbers(self, plain: object) -> np.ndarray:
+        try:
+            return np.array(plain, np.uint64)
+        except (ValueError, OverflowError) as error:
+            raise InvalidModel(f"{self.where}: {error}") from None
 
     def _called(self, module: str, name: str, arguments: Sequence[Item], keywords: Mapping[str, Item]) -> Item:
         call = Call(self.op, self.where, self._formula, self.unsure > 0)

@@ -324,7 +324,7 @@ def array(call: Call, object: Number, dtype: DType | None = None, *, ndmin: int 
 def arange(
     call: Call, start: Number, stop: Number | None = None, step: Number | None = None, dtype: DType | None = None
 ) -> Item:
-    """Numbers in steps; of which integers may be known only at run time."""
+    """Numbers in steps; known only at run time may be integers, and how far a count goes."""
     zero, one = constant(call.op, 0), constant(call.op, 1)
     bounds = (zero, start, step or one) if stop is None else (start, stop, step or one)
     if any(number.rank for number in bounds):
@@ -333,12 +333,21 @@ def arange(
         wide = common_type([number.dtype for number in bounds], call.where)
         made = Number(call.op.Range(*(cast(call.op, number, wide, call.where) for number in bounds)))
         return made if dtype is None else astype(call.op, made, dtype, call.where)
+    if known(bounds[1]) is None and all(_is(bound, plain) for bound, plain in ((bounds[0], 0), (bounds[2], 1))):
+        count = cast(call.op, call.universal(bounds[1], name="ceil"), DType.INT64, call.where)
+        counted = Number(call.op.Range(zero.value, count, one.value))
+        return astype(call.op, counted, dtype or DType.FLOAT64, call.where)
     first, end, stride = (call.elements(number).item() for number in bounds)
     if not stride or not np.isfinite([first, end, stride]).all():
         raise InvalidModel(f"{call.where}: from {first} to {end} in steps of {stride}")
     call.check_shape([max(int((end - first) / stride) + 1, 0)])
     made = constant(call.op, np.arange(first, end, stride))
     return made if dtype is None else astype(call.op, made, dtype, call.where)
+
+
+def _is(number: Number, plain: int) -> bool:
+    found = known(number)
+    return found is not None and bool(found == plain)
 
 
 def linspace(call: Call, start: Number, stop: Number, num: int = 50, endpoint: bool = True) -> Item:

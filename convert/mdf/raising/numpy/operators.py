@@ -107,6 +107,8 @@ def _of_python(op: Builder, symbol: str, a: Number, b: Number, where: str) -> Nu
     x, y = static_scalar(a), static_scalar(b)
     if x is not None and y is not None:
         return scalar(op, python_result(symbol, x, y, where), where)
+    if DType.UINT64 in (a.dtype, b.dtype):
+        raise Unsupported(where, "a Python integer of 64 bits and what is known only at run time")
     if not (symbol in _BITS and a.dtype is b.dtype is DType.BOOL):
         a, b = bool_to_int(op, a, where), bool_to_int(op, b, where)
     if symbol == "**" and a.dtype is b.dtype is DType.INT64:

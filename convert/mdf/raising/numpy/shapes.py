@@ -248,7 +248,14 @@ def take(call: Call, a: Number, indices: Item, axis: int | None = None) -> Item:
     return subscript(call.op, Number(x.value), [*[slice(None)] * axis, index], call.safe, call.where)
 
 
-def tile(call: Call, A: Number, reps: Axes) -> Item:
+def tile(call: Call, A: Number, reps: Item) -> Item:
+    times = call.array(reps)
+    if times.sizes == (A.rank,) and times.dtype.is_integer and (A.is_open or known(times) is None):
+        return Number(call.op.Tile(A.value, cast(call.op, times, DType.INT64, call.where)))
+    return _tiled(call, A, call.integers(reps))
+
+
+def _tiled(call: Call, A: Number, reps: Axes) -> Item:
     rank = max(A.rank, len(reps))
     shape = (*(1,) * (rank - A.rank), *A.shape)
     times = (*(1,) * (rank - len(reps)), *reps)
@@ -296,10 +303,15 @@ def _padded(call: Call, array: Number, pads: Value, constant_values: Number | No
 
 
 def _triangle(upper: int) -> Function:
-    def triangle(call: Call, m: Number, k: int = 0) -> Item:
+    def triangle(call: Call, m: Number, k: Item = None) -> Item:
         if m.rank < 2:
             raise Unsupported(call.where, f"of an array of shape {m.shape}")
-        return Number(call.op.Trilu(m.value, call.op.const(k), upper=upper))
+        diagonal = call.array(scalar(call.op, 0, call.where) if k is None else k)
+        if known(diagonal) is not None:
+            diagonal = constant(call.op, call.integer(k) if k is not None else 0)
+        if diagonal.rank or not diagonal.dtype.is_integer:
+            raise Unsupported(call.where, "a diagonal that is no integer")
+        return Number(call.op.Trilu(m.value, cast(call.op, diagonal, DType.INT64, call.where), upper=upper))
 
     return triangle
 

@@ -162,7 +162,7 @@ class _Indexing:
             raise OpenSize("an index of an axis whose size is known only at run time, in a branch")
         if size is not None and array is not None and array.size and not (-size <= array.min() and array.max() < size):
             raise InvalidModel(f"{self.where}: index {array.min()} to {array.max()} of an axis of size {size}")
-        if array is None and size == 0:
+        if array is None and size == 0 and not number.is_open and number.size:
             raise InvalidModel(f"{self.where}: an index of an axis of size 0")
         indices = cast(self.op, number, DType.INT64, self.where)
         if array is None and size is not None and self.safe:

@@ -38,7 +38,7 @@ class Ufunc:
     refuses: frozenset[DType] = frozenset()
 
 
-_WEAK = {DType.INT64: int, DType.FLOAT64: float, DType.BOOL: np.dtype(bool)}
+_WEAK = {DType.INT64: int, DType.UINT64: int, DType.FLOAT64: float, DType.BOOL: np.dtype(bool)}
 """A Python number to NumPy's resolution of types."""
 _INTEGERS = frozenset(dtype for dtype in DType if dtype.is_integer)
 
@@ -129,6 +129,25 @@ def _remainder(op: Builder, a: Value, b: Value) -> Value:
 def _other_sign(left: Expr, y: Expr) -> Expr:
     """Whether a remainder that isn't zero has another sign than the divisor."""
     return (left < 0).call("Xor", y < 0) & ~left.equals(0)
+
+
+def _shift(direction: str) -> Build:
+    """By as many bits as there are, or more, nothing is left but the sign; so by a negative number of bits, too."""
+
+    def shift(op: Builder, a: Value, b: Value) -> Value:
+        dtype = Number(a).dtype
+        if dtype.is_signed:
+            unsigned = DType(f"u{dtype.value}")
+            below = op.Less(a, number(op, 0, a)) if direction == "RIGHT" else None
+            bits = a if below is None else op.Where(below, op.BitwiseNot(a), a)
+            moved = shift(op, *(cast(op, Number(value), unsigned, value.name) for value in (bits, b)))
+            made = cast(op, Number(moved), dtype, a.name)
+            return made if below is None else op.Where(below, op.BitwiseNot(made), made)
+        most = number(op, Number(a).dtype.bits - 1, b)
+        shifted = op.BitShift(a, op.Min(b, most), direction=direction)
+        return op.Where(op.Greater(b, most), number(op, 0, a), shifted)
+
+    return shift
 
 
 # extremes and signs ------------------------------------------------------------------------------
@@ -227,6 +246,8 @@ _ROWS: dict[str, Build | str] = {
     "bitwise_and": _same("BitwiseAnd", "And"),
     "bitwise_or": _same("BitwiseOr", "Or"),
     "bitwise_xor": _same("BitwiseXor", "Xor"),
+    "left_shift": _shift("LEFT"),
+    "right_shift": _shift("RIGHT"),
     "invert": _same("BitwiseNot", "Not"),
     "isnan": _is(_same("IsNaN")),
     "isinf": _is(_same("IsInf")),

@@ -143,13 +143,15 @@ def constant(op: Builder, array: Any, *, python: bool = False) -> Number:
 
 
 def scalar(op: Builder, number: bool | int | float, where: str) -> Number:
-    """One Python number.
+    """One Python number. An integer that only uint64 holds is one of that, beside which others are of that, too.
 
     Raises:
         Unsupported: an integer that 64 bits don't hold.
     """
     dtype = np.float64 if isinstance(number, float) else np.bool_ if isinstance(number, bool) else np.int64
-    if dtype is np.int64 and not -(2**63) <= number < 2**63:
+    if dtype is np.int64 and 2**63 <= number < 2**64:
+        dtype = np.uint64
+    elif dtype is np.int64 and not -(2**63) <= number < 2**63:
         raise Unsupported(where, f"an integer of {int(number).bit_length()} bits; 64 are the most")
     return Number(op.const(np.asarray(number, dtype)), python=True)
 
@@ -207,8 +209,10 @@ def common_type(dtypes: Sequence[DType], where: str) -> DType:
 def promoted_dtype(operands: Sequence[Number], where: str) -> DType:
     """The element type that several operands have together, in which Python numbers are weak."""
     if all(operand.is_weak for operand in operands):
+        if len({operand.dtype for operand in operands}) > 1 and any(one.dtype is DType.UINT64 for one in operands):
+            raise Unsupported(where, "an integer of 64 bits among others")
         return common_type([operand.dtype for operand in operands], where)
-    weak = {DType.BOOL: np.dtype(bool), DType.INT64: 0, DType.FLOAT64: 0.0}
+    weak = {DType.BOOL: np.dtype(bool), DType.INT64: 0, DType.UINT64: 0, DType.FLOAT64: 0.0}
     given = [weak[operand.dtype] if operand.is_weak else operand.dtype.numpy for operand in operands]
     return supported_dtype(np.result_type(*given), where)
 
@@ -287,6 +291,9 @@ def as_number(op: Builder, item: Item, where: str) -> Number:
     if any(part.shape != parts[0].shape for part in parts):  # of an open size Python's list may be no array
         shapes = " and ".join(dict.fromkeys(str(part.shape) for part in parts))
         raise Unsupported(where, f"a list of different shapes ({shapes}), which is no array")
+    dtypes = {part.dtype for part in parts}
+    if len(dtypes) > 1 and any(part.python and part.dtype is DType.UINT64 for part in parts):
+        raise Unsupported(where, "an integer of 64 bits among others")
     dtype = common_type([part.dtype for part in parts], where)
     values = [cast(op, part, dtype, where) for part in parts]
     checked_shape((len(parts), *parts[0].shape), where)
