@@ -233,6 +233,6 @@ def test_linear_resizing(xla: Xla) -> None:
 def test_channels_of_open_sizes(channels: str, of_kernel: str, error: type[Exception] | None) -> None:
     """Sizes that differ where both are known contradict each other; others may turn out to be the same."""
     text = f"g (float[1, {channels}, 5] x, float[4, {of_kernel}, 3] w) => (float[1, 4, 3] y) {{ y = Conv (x, w) }}"
-    graph = read_model(parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}'))
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
     with nullcontext() if error is None else pytest.raises(error, match="Conv"):
-        lower_graph(to_hub(graph), open_sizes=True)
+        lower_graph(to_hub(read_model(model)), open_sizes=True)
