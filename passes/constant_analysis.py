@@ -93,24 +93,28 @@ class ConstantAnalysis:
         if value is None:
             return None
         value = self.source(value)
-        stack = [value]
+        stack = [(value, self._waiting(value))]
         while stack:
-            top = stack[-1]
+            top, waiting = stack[-1]
+            while waiting and (operand := waiting[-1]) in self.found:
+                waiting.pop()
+                if self.found[operand] is None:
+                    waiting.clear()
+            if waiting and len(stack) <= self.left:
+                stack.append((waiting[-1], self._waiting(waiting[-1])))
+                continue
             if top not in self.found:
-                waiting = self._next_operand(top)
-                if waiting is not None and len(stack) <= self.left:
-                    stack.append(waiting)
-                    continue
                 self.found[top] = self._value(top)
             stack.pop()
         return self.found[value]
 
-    def _next_operand(self, value: Value) -> Value | None:
-        """An operand to be looked at first; none where another isn't known, so that nothing of the value is."""
-        operands = self._operands(value)
+    def _waiting(self, value: Value) -> list[Value]:
+        """The operands to be looked at before a value, the first one last; none where one of them isn't known, so that
+        nothing of the value is."""
+        operands = [] if value in self.found else self._operands(value)
         if any(item in self.found and self.found[item] is None for item in operands):
-            return None
-        return next((item for item in operands if item not in self.found), None)
+            return []
+        return operands[::-1]
 
     def _is_certain(self, node: Node) -> bool:
         """Whether the types that an operator has are such that it is evaluated."""
