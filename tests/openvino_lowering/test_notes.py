@@ -18,7 +18,18 @@ CASES = [
     (
         "g (int32[2] x) => (int32[2] y) <int64[1] big = {1099511627776}> "
         "{ w = Cast <to = 7> (x) s = Mod (w, big) y = Cast <to = 6> (s) }",
-        ["in int32: 'big'"],
+        ["in int32: 'big'", "divides integers in float32"],
+    ),
+    (
+        "g (int32[2] x, int32[2] z) => (int32[2] y) { d = Div (x, z) y = Mod (d, z) }",
+        ["divides integers in float32, which rounds those from 2^24 on: 'd', 'y'"],
+    ),
+    ("g (int16[2] x, int16[2] z) => (int16[2] y) { y = Div (x, z) }", []),
+    (
+        "g (float[a, 2] x) => (float[b] y) <int64[1] two = {2}> "
+        "{ s = Shape <end: int = 1> (x) n = Div (s, two) m = Mod (n, two) e = ReduceMax <keepdims: int = 0> (x) "
+        "y = Expand (e, m) }",
+        [],
     ),
     ("g (float[2, 3] x) => (float[3, 2] y) <int64[2] to = {3, 2}> { y = Reshape (x, to) }", []),
     (

@@ -14,6 +14,7 @@ from .text import GIVES_TEXT, MOVES_TEXT, READS_TEXT
 
 _INT32 = np.iinfo(np.int32)
 _WIDE = (DType.INT64, DType.UINT64, DType.UINT32)
+_DIVIDED = (*_WIDE, DType.INT32)
 
 
 def _is_container(value: Value) -> bool:
@@ -83,7 +84,26 @@ def limits(graph: Graph) -> list[str]:
         notes.append(f"OpenVINO's CPU computes float64 in float32: {_listed(doubles)}")
     if wide:
         notes.append(f"OpenVINO's CPU computes integers of more than 31 bits in int32: {_listed(wide)}")
+    divided = _divided(graph)
+    if divided:
+        notes.append(f"OpenVINO's CPU divides integers in float32, which rounds those from 2^24 on: {_listed(divided)}")
     return notes
+
+
+def _divided(graph: Graph) -> list[str]:
+    """Quotients and remainders of integers that may be large: of 32 bits or more, and not of sizes."""
+    found: list[str] = []
+    sizes: set[Value] = set()
+    for inner in graph.graphs():
+        for node in inner.topological():
+            operands = [value for value in node.inputs if value is not None]
+            if node.op in (("", "Shape"), ("", "Size")) or (
+                operands and all(value in sizes or value.data is not None for value in operands)
+            ):
+                sizes.update(node.outputs)
+            elif node.op in (("", "Div"), ("", "Mod")) and node.outputs[0].tensor.dtype in _DIVIDED:
+                found.append(node.outputs[0].name)
+    return found
 
 
 def is_beyond(value: Value) -> bool:
