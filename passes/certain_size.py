@@ -39,6 +39,24 @@ def check_sizes(graph: Graph) -> None:
             raise Endless(f"{node!r}: nothing ends this loop: it has no trip count, and its condition stays true")
 
 
+def check_text(graph: Graph, times: int) -> None:
+    """Before constants are written as text, all at once.
+
+    Args:
+        times: memory that it takes to write them, by the bytes that they have.
+
+    Raises:
+        TooLarge: that is more than `limits.room`.
+    """
+    roots = (graph, *(function.graph for function in graph.functions.values()))
+    constants = {value for root in roots for inner in root.graphs() for value in inner.constants}
+    size = sum(value.data.nbytes for value in constants if value.data is not None)
+    if size * times > room():
+        raise TooLarge(
+            f"constants of {told(size)} as text take {told(size * times)}, more than {told(room())} (--memory)"
+        )
+
+
 def check_passes(graph: Graph, seconds: float) -> None:
     """Whether runs of a model can end in time.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...passes.certain_size import check_text
 from ...passes.errors import Unsupported
 from ...passes.graph import Graph, Node, Value
 from ...passes.outputs import writing
@@ -20,6 +21,8 @@ from .text.lexer import quoted
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]")
+_TIMES = 25
+"""Memory that constants take while they are written, by their bytes: every element is a word."""
 _OF_TUPLES = frozenset(["add-dependency", "copy", "domain", "opt-barrier"])
 _LAYOUT = "entry_computation_layout"
 _METADATA = "metadata"
@@ -32,7 +35,9 @@ def write(graph: Graph, path: Path) -> None:
     Raises:
         InvalidModel: the file can't be written.
         Unsupported: a value has a type that HLO can't express.
+        TooLarge: the constants are, for a text.
     """
+    check_text(graph, _TIMES)
     text = to_text(graph)
     with writing(path):
         Path(path).write_text(text, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...passes.certain_size import check_text
 from ...passes.errors import Unsupported
 from ...passes.graph import NOTES, Graph
 from ...passes.refusals import alternative
@@ -16,6 +17,9 @@ from .lowering import lower_stateful
 from .read import MODEL, as_graph
 from .structure import tree_from_model
 
+_TIMES = 5
+"""Memory that constants take while they are written, by their bytes, which are written in words of 64 letters."""
+
 
 def write(graph: Graph, path: Path) -> None:
     """Write a .json, .yaml or .bson file.
@@ -23,7 +27,9 @@ def write(graph: Graph, path: Path) -> None:
     Raises:
         InvalidModel: the file can't be written.
         Unsupported: what MDF can't express.
+        TooLarge: the constants are, for a text.
     """
+    check_text(graph, _TIMES)
     if graph.dialect == "mdf":
         model: mdf.Model = graph.meta[MODEL]
     else:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from backedge.convert import convert
 from backedge.convert.files import load, to_hub
 from backedge.passes.errors import Endless, NeverRuns, OverLimit, TooLarge
 from backedge.passes.limits import FEW_NODES
@@ -151,6 +152,18 @@ def test_commands_refuse_it_in_a_line(name: str, command: str, start: Start, tmp
     done = start(tmp_path, *command.split())
     assert done.code == 2 and words in done.message
     assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
+@pytest.mark.parametrize("target", ["o.hlo", "o.json", "o.yaml", "o.bson"])
+def test_constants_that_are_too_large_for_a_text(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = numpy_helper.from_array(np.arange(1 << 18, dtype=np.float32), "w")
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1 << 18]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", infos[:1], infos[1:], [weights])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    monkeypatch.setenv("BACKEDGE_ROOM", "4000000")
+    with pytest.raises(TooLarge, match=r"constants of 1\.05 MB as text take \d"):
+        convert(tmp_path / "m.onnx", tmp_path / target, verify=0)
+    assert not (tmp_path / target).exists()
 
 
 def test_passes_that_no_runtime_makes_in_time(start: Start, tmp_path: Path) -> None:
