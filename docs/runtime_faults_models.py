@@ -86,28 +86,28 @@ def negating_loop(op: Any, trip: Any, start: Any, x: Any) -> Any:
     return last, loop.get_concatenated_slices(following.output(0), 0, 1, 1, -1, 0)
 
 
-def model_of(text: str) -> Any:
-    """An ONNX model of the text of a graph, at opset 21."""
+def model_of(text: str, opset: int = 21) -> Any:
+    """An ONNX model of the text of a graph."""
     import onnx
 
-    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> {text}')
 
 
-def onnxruntime_run(text: str, **feeds: Any) -> list[Any]:
+def onnxruntime_run(text: str, opset: int = 21, **feeds: Any) -> list[Any]:
     """What ONNX Runtime gives for the first output."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(4)
-    session = onnxruntime.InferenceSession(model_of(text).SerializeToString())
+    session = onnxruntime.InferenceSession(model_of(text, opset).SerializeToString())
     return session.run(None, feeds)[0].tolist()
 
 
-def reference_run(text: str, **feeds: Any) -> Any:
+def reference_run(text: str, opset: int = 21, **feeds: Any) -> Any:
     """What onnx's reference evaluator gives for the first output, or its error."""
     from onnx.reference import ReferenceEvaluator
 
     try:
-        return ReferenceEvaluator(model_of(text)).run(None, feeds)[0].tolist()
+        return ReferenceEvaluator(model_of(text, opset)).run(None, feeds)[0].tolist()
     except Exception as error:
         return f"an error: {type(error).__name__}"
 
@@ -385,6 +385,7 @@ def openvino_integer_norm() -> tuple[Any, Any]:
 # ONNX Runtime --------------------------------------------------------------------------------------
 
 _NAMED = "the report names it where a trial meets it"
+_DOUBTED = "what it gives then isn't believed"
 
 
 @_fault("onnxruntime", "ReduceMax passes over NaN", "NumPy's maximum, which ONNX's operator is defined by", _NAMED)
@@ -505,6 +506,30 @@ def onnxruntime_lost_bias() -> tuple[Any, Any]:
 
 # onnx's reference evaluator ------------------------------------------------------------------------
 
+
+@_fault(
+    "onnxruntime",
+    "The mask of Dropout is all zeros before version 12",
+    "Dropout-12: all ones where nothing is dropped; OpenVINO and onnx's reference, of all versions",
+    _DOUBTED,
+)
+def onnxruntime_dropout_mask() -> tuple[Any, Any]:
+    text = "g (float[2] x) => (bool[2] m) { y, m = Dropout (x) }"
+    return onnxruntime_run(text, 10, x=np.float32([1, 2])), [True, True]
+
+
+@_fault(
+    "onnxruntime",
+    "Inverse DFTs of float64 are multiplied by a float32",
+    "the definition: 1 / n, of the lengths that are no power of two as of the others",
+    "what rounding is allowed to do there counts it in",
+)
+def onnxruntime_inverse_transform() -> tuple[Any, Any]:
+    text = "g (double[1,3,2] x) => (double[1,3,2] y) { y = DFT <inverse = 1> (x) }"
+    found = np.array(onnxruntime_run(text, x=np.array([[[3.0, 0], [0, 0], [0, 0]]])))
+    return float(found[0, 0, 0]), 1.0
+
+
 _UNUSED = "it isn't asked about such models"
 
 
@@ -527,6 +552,26 @@ def reference_no_passes() -> tuple[Any, Any]:
 def reference_accents() -> tuple[Any, Any]:
     text = 'g (string[1] x) => (string[1] y) { y = StringNormalizer <case_change_action = "LOWER"> (x) }'
     return reference_run(text, x=np.array(["É"], object)), ["é"]
+
+
+@_fault("reference", "Softmax before version 13 takes one axis", "Softmax-11: all from `axis` on are one", _DOUBTED)
+def reference_old_softmax() -> tuple[Any, Any]:
+    text = "g (float[1,2,1] x) => (float[1,2,1] y) { y = Softmax (x) }"
+    return reference_run(text, 11, x=np.zeros((1, 2, 1), np.float32)), [[[0.5], [0.5]]]
+
+
+@_fault("reference", "Erf of float64 is computed in float32", "the definition", _DOUBTED)
+def reference_erf_of_doubles() -> tuple[Any, Any]:
+    import math
+
+    return reference_run("g (double[1] x) => (double[1] y) { y = Erf (x) }", x=np.array([0.5])), [math.erf(0.5)]
+
+
+@_fault("reference", "Labels below 0 have the weight of class 0", "its own scores, and ONNX's function", _DOUBTED)
+def reference_labels_below_0() -> tuple[Any, Any]:
+    text = """g (float[1,2] x, int64[1] t, float[2] w) => (float y)
+        { y = NegativeLogLikelihoodLoss <reduction = "sum"> (x, t, w) }"""
+    return reference_run(text, x=np.float32([[1, 2]]), t=np.array([-1]), w=np.float32([1, 3])), -6.0
 
 
 # XLA -----------------------------------------------------------------------------------------------

@@ -60,16 +60,29 @@ def _inlined(op: Builder, region: Graph, *parameters: tuple[str, TensorType]) ->
 
 
 def _same_shapes(node: Node) -> bool:
-    """Whether both branches certainly give the same shapes: known ones, or the model said so as an If-1."""
-    if (node.meta or {}).get(SAME_SHAPES):
-        return True
+    """Whether both branches certainly give the same shapes: known ones, or the model said so as an If-1.
+
+    What an If-1 says needn't be so: readers that infer no shapes of its branches' nodes take it.
+    """
+    is_said = (node.meta or {}).get(SAME_SHAPES)
     for value, *given in zip(node.outputs, *(region.outputs for region in node.regions.values()), strict=True):
         shapes = [branch.tensor.shape for branch in given]
+        if is_said:
+            if not _may_agree(*shapes):
+                return False
+            continue
         known = all(shape is not None and None not in shape and shape == shapes[0] for shape in shapes)
         declared = value.tensor.static_shape
         if not known and (declared is None or not all(_may_be(shape, declared) for shape in shapes)):
             return False
     return True
+
+
+def _may_agree(one: Shape | None, other: Shape | None) -> bool:
+    if one is None or other is None:
+        return True
+    sizes = zip(one, other, strict=False)
+    return len(one) == len(other) and all(a == b for a, b in sizes if isinstance(a, int) and isinstance(b, int))
 
 
 def _may_be(shape: Shape | None, declared: Sequence[int]) -> bool:

@@ -56,9 +56,9 @@ def attention(
         k, v = np.concatenate([past_key, k], axis=2), np.concatenate([past_value, v], axis=2)
     queries, keys = q.shape[2], k.shape[2]
     groups = q.shape[1] // k.shape[1]
-    scale = math.sqrt(attrs.float("scale", 1 / math.sqrt(q.shape[3])))
+    root = _root(attrs, q.shape[3])
     left, right = widened(q), widened(np.repeat(k, groups, axis=1))
-    scores = np.matmul(left * left.dtype.type(scale), (right * right.dtype.type(scale)).swapaxes(2, 3))
+    scores = np.matmul(left * left.dtype.type(root), (right * right.dtype.type(root)).swapaxes(2, 3))
     stages = [scores]
     cap = attrs.float("softcap", 0.0)
     if cap > 0:
@@ -95,12 +95,18 @@ def attention(
     return _merged_heads(y) if packed else y, k, v, stage
 
 
+def _root(attrs: Attributes, width: int) -> np.float32:
+    """The root of the scale, by which queries and keys are multiplied: float32 for float64, too, as ONNX's function and
+    ONNX Runtime have it, and onnx's reference where a scale is given."""
+    return np.sqrt(np.float32(attrs.float("scale")) if attrs.has("scale") else 1 / np.sqrt(np.float32(width)))
+
+
 def flex_attention(attrs: Attributes, q: Array, k: Array, v: Array, *captures: Any) -> Array:
     """Attention whose scores and probabilities go through the regions `score_mod` and `prob_mod`."""
     groups = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, groups, axis=1), np.repeat(v, groups, axis=1)
-    scale = np.sqrt(np.float32(attrs.float("scale", 1 / math.sqrt(q.shape[3])))).astype(q.dtype)
-    scores = np.matmul(widened(q * scale), widened((k * scale).swapaxes(2, 3))).astype(q.dtype)
+    root = _root(attrs, q.shape[3]).astype(q.dtype)
+    scores = np.matmul(widened(q * root), widened((k * root).swapaxes(2, 3))).astype(q.dtype)
     default = np.dtype(np.float64 if q.dtype == np.float64 else np.float32)
     scores = scores.astype(attrs.precision("softmax_precision", default))
     if "score_mod" in attrs.regions:

@@ -70,7 +70,8 @@ class Attributes(NodeAttributes):
             with the errors of a run that is to have some.
         computed: the same for numbers on their way to whole ones; `computed(value, units)`: a runtime is off by up to
             so many units of float32.
-        weights: the same for numbers that come from sizes alone, which a file may hold as constants, rounded.
+        weights: the same for numbers that come from sizes or attributes alone, which a file may hold as constants of
+            the operands' type, rounded.
         whole: makes whole numbers, `whole(value, function)` with what rounds (np.rint), in sight of a run that watches
             or forces such steps. It takes what it should know of the step by name: `zero`, `low`, `high` and `part` as
             `runtime.wide.steps.Step` has them.
@@ -107,7 +108,7 @@ class Attributes(NodeAttributes):
         self.state: Any = None
         self.rounded: Callable[[Array], Array] = _as_it_is
         self.computed: Callable[[Array, float], Array] = _as_it_is
-        self.weights: Callable[[Array], Array] = _as_it_is
+        self.weights: Callable[[Any], Any] = _as_it_is
         self.whole: Callable[..., Array] = _whole
 
     def prepared(self, positions: tuple[int, ...], make: Callable[[], Made], name: str = "") -> Made:

@@ -40,14 +40,14 @@ def _activations(attrs: Attributes, defaults: Sequence[str], directions: int) ->
     if len(names) != count * directions:
         raise ValueError(f"{len(names)} activations for {directions} directions of {count}")
     alphas, betas = iter(attrs.floats("activation_alpha", ())), iter(attrs.floats("activation_beta", ()))
-    limit = attrs.float("clip") if attrs.has("clip") else None
+    limit = attrs.weights(attrs.float("clip")) if attrs.has("clip") else None
     functions = []
     for number, name in enumerate(names):
         if name.lower() not in _ACTIVATIONS:
             raise ValueError(f"unknown activation {name!r}")
         function, alpha, beta = _ACTIVATIONS[name.lower()]
-        alpha = alpha if alpha is None else next(alphas, alpha)
-        beta = beta if beta is None else next(betas, beta)
+        alpha = alpha if alpha is None else attrs.weights(next(alphas, alpha))
+        beta = beta if beta is None else attrs.weights(next(betas, beta))
         of_cell = number % count == 2  # LSTM's h, whose input is the cell state
         functions.append(_clipped(function, alpha, beta, None if of_cell else limit))
     return [functions[first : first + count] for first in range(0, len(functions), count)]

@@ -34,6 +34,8 @@ _UNCOPIED: dict[str, tuple[int | None, str]] = {
 }
 """Loops, how many of the body's inputs it loses so (None: all), and what it does."""
 
+_EMPTY_MASK = "ONNX Runtime gives a mask of zeros for Dropout before version 12, although nothing is dropped"
+
 OWN_DOMAIN = ("", "ai.onnx")
 """The names of the domain of ONNX's own operators."""
 
@@ -55,17 +57,40 @@ def reference_faults(path: Path) -> str:
 
 
 def onnxruntime_fault(path: Path) -> str:
-    """One line if ONNX Runtime gives wrong results for a loop of the model whatever its inputs, else "".
+    """One line if ONNX Runtime gives wrong results for the model whatever its inputs, else "".
 
     What the body of a loop gets without a node in between isn't copied for the body's result.
     """
-    for node in _nodes(_model(path, tuple(name.encode() for name in _UNCOPIED))):
+    model = _model(path, tuple(name.encode() for name in (*_UNCOPIED, "Dropout")))
+    if model is not None and any(_uses_mask(part, part.opset_import) for part in model.functions):
+        return _EMPTY_MASK
+    if model is not None and _uses_mask(model.graph, model.opset_import):
+        return _EMPTY_MASK
+    for node in _nodes(model):
         first, what = _UNCOPIED.get(node.op_type, (0, ""))
         for attribute in node.attribute if what else ():
             given = {value.name for value in attribute.g.input[:first]}
             if any(value.name in given for value in attribute.g.output):
                 return f"ONNX Runtime {what}"
     return ""
+
+
+def _uses_mask(part: Any, imports: Any) -> bool:
+    """Whether something is made of the mask of a Dropout before version 12."""
+    if all(entry.domain not in OWN_DOMAIN or entry.version >= 12 for entry in imports):
+        return False
+    masks = {name for node in own_nodes(part) if node.op_type == "Dropout" for name in node.output[1:] if name}
+    return bool(masks) and not masks.isdisjoint(_names_read(part))
+
+
+def _names_read(part: Any) -> Iterator[str]:
+    """What the nodes of a graph or function take, and what it and the graphs in it give."""
+    yield from (getattr(value, "name", value) for value in part.output)
+    for node in part.node:
+        yield from node.input
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _names_read(graph)
 
 
 def scans_of_version_8(path: Path) -> bool:

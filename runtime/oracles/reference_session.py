@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
-from onnx.reference import ReferenceEvaluator
 
 from .onnx_faults import reference_faults
 from .outcome import Batch, Values
+from .reference_operators import watched
 from .session import Options, Path, match_feeds
 
 
@@ -22,7 +22,8 @@ class ReferenceSession:
     coarse = False
 
     def __init__(self, path: Path) -> None:
-        self._evaluator = ReferenceEvaluator(str(path))
+        self._told: list[str] = []
+        self._evaluator = watched(self._told.append)(str(path))
         self._fault = reference_faults(path)
         declared = {one.name: one.type.tensor_type.elem_type for one in self._evaluator.proto_.graph.output}
         numbers = {name: code for name, code in declared.items() if code not in (0, TensorProto.STRING)}
@@ -30,11 +31,15 @@ class ReferenceSession:
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
         given = match_feeds([str(name) for name in self._evaluator.input_names], feeds)
+        self._told.clear()
         with np.errstate(all="ignore"):
             results = self._evaluator.run(None, given)
         assert isinstance(results, list)
         found = dict(zip(map(str, self._evaluator.output_names), results, strict=True))
-        return found, self._fault or next(self._wrong_types(found), "")
+        return found, self._fault or self._seen() or next(self._wrong_types(found), "")
+
+    def _seen(self) -> str:
+        return f"onnx's reference evaluator {self._told[0]}" if self._told else ""
 
     def _wrong_types(self, results: dict[str, Values]) -> Iterator[str]:
         """Its kernels compute in the types that NumPy makes of mixed operands."""

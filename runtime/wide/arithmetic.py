@@ -23,6 +23,7 @@ from .terms import (
     MOVES,
     NEVER_EXACT,
     ROUNDED_INSIDE,
+    SCALED,
     SHAKEN,
     STEPPING,
     TERMS,
@@ -133,7 +134,8 @@ class _Operator:
         if name in ("Cast", "CastLike"):
             self._size = 1.0
             self._moves = not _narrows(inputs[0] if inputs else None, outputs[0])
-        self._terms = 1.0
+        self._terms, self._is_scaled = 1.0, False
+        self._scaled = SCALED.get(name)
         floats = (one for one in (*inputs, *outputs) if one is not None and one.is_float)
         self._inner = next(floats, DType.FLOAT32)
         attributes.rounded, attributes.computed, attributes.whole = self._rounded, self._computed, self._whole
@@ -182,10 +184,11 @@ class _Operator:
         noise = self._noise
         return value if noise is None else noise.terms(value, self._inner, 1.0, self._inside)
 
-    def _weights(self, value: Array) -> Array:
-        """Numbers that come from sizes alone: rounded in runs that round what is computed from constants, too."""
+    def _weights(self, value: Any) -> Any:
+        """Numbers that come from sizes or attributes alone: rounded in runs that round what is computed from constants,
+        too."""
         noise = self._wide.noise
-        return value if noise is None else noise.result(value, self._inner, 1.0)
+        return value if noise is None else noise.result(np.asarray(value), self._inner, 1.0)
 
     def _computed(self, value: Array, units: float) -> Array:
         """Numbers on their way to whole ones, as a runtime computes them."""
@@ -223,6 +226,7 @@ class _Operator:
         first = result[0] if isinstance(result, tuple) else result
         if self._count is not None and isinstance(first, np.ndarray):
             self._terms = max(1.0, float(self._count(self._attributes, values, first)))
+            self._is_scaled = self._scaled is not None and self._scaled(self._attributes, values, first)
 
     def _narrowed(self, noise: Noise, value: Any, dtype: DType | None) -> Any:
         if isinstance(value, np.ndarray) and dtype is not None and value.dtype.kind in "fc":
@@ -235,6 +239,7 @@ class _Operator:
         if not isinstance(moved, np.ndarray) or moved.dtype.kind not in "fc":
             return moved
         dtype = (self._outputs[index] if index < len(self._outputs) else None) or DType.FLOAT32
+        moved = noise.scaled(moved) if self._is_scaled else moved
         noisy = noise.result(moved, dtype, self._size * growth(self._terms), self._absolute)
         if not sums:
             return noisy

@@ -83,6 +83,10 @@ class Noise:
         moved = value + np.where(np.isfinite(value), np.abs(value), 0) * self._turned(value, far)
         return moved.astype(value.dtype, copy=False)
 
+    def scaled(self, value: Array) -> Array:
+        """Results times one factor that is held in float32, whatever their type is."""
+        return (value * (1 + self._far((), 1.0, DType.FLOAT32))).astype(value.dtype, copy=False)
+
     def half_of(self, shape: Sequence[int]) -> Array:
         """A random choice among elements."""
         return self._random.random(shape) < 0.5

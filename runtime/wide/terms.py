@@ -4,7 +4,7 @@ Errors are in units of the result's own precision (u, half the distance of 1 fro
 operation is off by up to 2 of them here (twice what rounding to nearest allows), a function by 4. A sum of n terms
 has max(1, sqrt(n) / 4) times that, and each of its terms as much again: where the terms cancel, the error is one of
 their sizes, not of the result's. Functions that libraries compute as 0.5 + p/q or 1 + p/q near zero are off by a share
-of 1, not of the result.
+of 1, not of the result, and so are windows, whose cosines cancel.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.base import Array, Attributes
+from ..kernels.base import Array, Attributes, scalar
 
 ARITHMETIC, FUNCTION = 2.0, 4.0
 
@@ -47,6 +47,7 @@ FUNCTIONS = frozenset(
 ABSOLUTE = frozenset(
     """
     Sigmoid Erf Softplus LSTM GRU RNN HardSigmoid HardSwish Elu Selu Celu Gelu Mish Swish SwiGLU LogSoftmax Sin Cos
+    BlackmanWindow HammingWindow HannWindow
     """.split()  # noqa: SIM905
 )
 
@@ -91,6 +92,13 @@ def _transform(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
     holds in float32: their error grows with the length, and not with its root."""
     length = max(inputs[0].shape, default=1)
     return length if length & (length - 1) == 0 else (2 * length) ** 2
+
+
+def _is_divided_by_float32(attrs: Attributes, inputs: Sequence[Any], result: Array) -> bool:
+    """Of such lengths ONNX Runtime multiplies the inverse by 1 / n in float32, whatever the elements' type."""
+    axis = attrs.int("axis", -2) if len(inputs) < 3 or inputs[2] is None else int(scalar(inputs[2]))
+    length = result.shape[axis]
+    return attrs.flag("inverse") and length & (length - 1) != 0
 
 
 def _einsum(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
@@ -148,8 +156,11 @@ SHAKEN: dict[str, tuple[int, ...]] = {
 ROUNDED_INSIDE = frozenset({"Attention", "FlexAttention", "LinearAttention"})
 """Sums of sums: what is between them is held in the type of the inputs, halves as well."""
 
-WEIGHED = frozenset({"Resize", "Upsample"})
-"""Sums with weights that come from sizes alone, which another file may hold rounded."""
+SCALED: dict[str, Callable[[Attributes, Sequence[Any], Array], bool]] = {"DFT": _is_divided_by_float32}
+"""Results that some runtime multiplies by a number of float32, whatever their type, and when it does."""
+
+WEIGHED = frozenset({"Resize", "Upsample", "RNN", "GRU", "LSTM"})
+"""Operators with numbers that come from sizes or attributes alone, which another file may hold rounded."""
 
 NEVER_EXACT = frozenset({"DFT", "STFT", "Mod"})
 """Sums with factors that no type holds, and what some runtimes compute as x - y * floor(x / y): that a type holds a

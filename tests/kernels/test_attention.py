@@ -1,4 +1,4 @@
-"""Attention where all scores of a query are -inf, against ONNX Runtime."""
+"""Attention where all scores of a query are -inf, and of float64, against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -36,3 +36,18 @@ def test_rows_without_a_key_are_zeros_and_rows_of_minus_infinity_nan(
     assert (expected[0, 0, masked] == 0).all()
     found = Executor(raise_graph(read_model(model))).run(feeds)["y"]
     np.testing.assert_allclose(found, expected, rtol=2e-3 if kind == "float16" else 1e-5)
+
+
+@pytest.mark.parametrize("width", [4, 5, 24])
+@pytest.mark.parametrize("attributes", ["", "<scale=0.5>", "<scale=0.3>"])
+def test_the_root_of_the_scale_is_a_float32(width: int, attributes: str) -> None:
+    """Of float64, too."""
+    of = f"double[1, 2, 3, {width}]"
+    model = parser.parse_model(
+        f'<ir_version: 10, opset_import: ["": 23]> g ({of} q, {of} k, {of} v) => ({of} y)'
+        f"{{ y = Attention {attributes} (q, k, v) }}"
+    )
+    random = np.random.default_rng(width)
+    feeds = {name: random.standard_normal((1, 2, 3, width)) for name in "qkv"}
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    np.testing.assert_allclose(Executor(raise_graph(read_model(model))).run(feeds)["y"], expected, rtol=0, atol=1e-14)

@@ -655,6 +655,17 @@ def test_refused(text: str, reason: str) -> None:
         lower_graph(graph_of(text))
 
 
+@pytest.mark.parametrize("order", [2, 3, 5, 9])
+def test_norms_of_halves_are_rounded_once(openvino: Runner, order: int) -> None:
+    """float16 doesn't hold 1 / 3, nor the powers of 300 or of 0.01."""
+    text = f"g (float16[1,1,N] x) => (float16[1,1,M] y) {{ y = LpPool<kernel_shape=[3], p={order}>(x) }}"
+    x = (np.random.default_rng(order).normal(size=48) * np.repeat([0.01, 1, 30, 300], 12)).astype(np.float16)
+    sums = np.convolve(np.abs(x.astype(np.float64)) ** order, np.ones(3), "valid")
+    [[found]] = openvino.lowered(graph_of(text), [{"x": x.reshape(1, 1, -1)}])
+    assert found.dtype == np.float16
+    assert np.allclose(found.ravel(), (sums ** (1 / order)), rtol=2.0**-11 * 1.01, atol=0)
+
+
 def test_random_numbers(openvino: Runner) -> None:
     """Only their distribution can be expressed."""
     graph = graph_of(

@@ -157,6 +157,21 @@ def test_default_attributes_of_functions_came_with_ir_9(opset: int, functions: i
         np.testing.assert_array_equal(session.run(None, {"x": f32(-4, 4)})[0], f32(-2, 4))
 
 
+@pytest.mark.parametrize("opset", [7, 8, 9])
+def test_branches_of_other_shapes_are_no_if_of_version_1(opset: int) -> None:
+    """Which the model says where no inference sees the shapes: the checker, and ONNX Runtime, want one shape."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 10]>
+        g (bool c, int64[1,2] x) => (int64[a,b] y) <int64[2] s = {2,-1}> { y = If (c) <
+            then_branch = t () => (int64[m,n] p) { p = Reshape (x, s) },
+            else_branch = e () => (int64[k,l] q) { q = Neg (x) }> }""")
+    made = _to(model, opset)
+    onnx.checker.check_model(made, full_check=True)
+    session, x = onnxruntime.InferenceSession(made.SerializeToString()), np.array([[3, 4]])
+    wanted = {True: [[3], [4]], False: [[-3, -4]]}
+    for c, right in wanted.items():
+        assert session.run(None, {"c": np.array(c), "x": x})[0].tolist() == right
+
+
 def test_training_graphs_are_refused() -> None:
     model = _model(13, 7)
     step = helper.make_graph([helper.make_node("Softmax", ["x"], ["z"])], "step", [], [])

@@ -1,5 +1,6 @@
 """The runtimes as processes: what they answer, and what happens when an input kills or hangs them."""
 
+import math
 import os
 from pathlib import Path
 
@@ -299,6 +300,20 @@ def test_onnxruntime_is_not_believed_where_a_body_returns_its_inputs(tmp_path, g
     assert (values.tolist() != expected) == bool(found.fault)
 
 
+@pytest.mark.parametrize(("opset", "kind"), [(7, "float"), (9, "float"), (10, "bool"), (12, "bool")])
+def test_onnxruntime_is_not_believed_about_masks_before_version_12(tmp_path, opset, kind):
+    """Nothing is dropped: from version 12 on the text says that the mask is all ones then, and onnx's reference gives
+    such a mask for all versions."""
+    masked = model(tmp_path, f"g (float[2] x) => (float[2] y, {kind}[2] m) {{ y, m = Dropout(x) }}", opset, 8)
+    feeds = [{"x": np.float32([1, 2])}]
+    [found], [other] = run_file("onnxruntime", masked, feeds), run_file("reference", masked, feeds)
+    assert other.outputs["m"].all()
+    assert found.outputs["m"].any() != bool(found.fault)
+    unused = model(tmp_path, "g (float[2] x) => (float[2] y) { y, m = Dropout(x) }", opset, 8)
+    [found] = run_file("onnxruntime", unused, feeds)
+    assert found.usable
+
+
 RECURRENT = """g (float[2,1,1] x, float[1,{rows},1] w, int32[1] n) => (float[2,1,1,1] y) {{
   y = {op}<hidden_size=1{attributes}>(x, w, w{lengths})
 }}"""
@@ -336,6 +351,59 @@ def test_the_reference_is_not_believed_where_its_types_are_wrong(tmp_path):
     later, first = run_file("reference", path, [{**feeds, "t": np.array(1)}, {**feeds, "t": np.array(0)}])
     assert later.fault == "it gives 'x1' as float64, which is declared as float32"
     assert first.usable
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize(("opset", "axes"), [(11, ("", "<axis=0>", "<axis=1>", "<axis=-1>", "<axis=-2>")), (13, ("",))])
+def test_the_reference_knows_one_axis_only(tmp_path, op, opset, axes):
+    """It is wrong exactly where its answer is called a fault; ONNX Runtime is the judge."""
+    random = np.random.default_rng(0)
+    for axis in axes:
+        path = model(tmp_path, f"g (float[a,b,c] x) => (float[a,b,c] y) {{ y = {op}{axis}(x) }}", opset, 8)
+        feeds = [{"x": random.normal(size=shape).astype("f")} for shape in ((2, 3, 4), (2, 1, 4), (2, 3, 1), (1, 1, 3))]
+        pairs = zip(run_file("reference", path, feeds), run_file("onnxruntime", path, feeds), strict=True)
+        for found, wanted in pairs:
+            assert wanted.usable
+            assert np.allclose(found.outputs["y"], wanted.outputs["y"], atol=1e-6) != bool(found.fault)
+
+
+@pytest.mark.parametrize("op", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+@pytest.mark.parametrize("weights", ["", ", w"])
+@pytest.mark.parametrize("labels", [(0, 2), (0, -1), (-3, -3)])
+def test_the_reference_weighs_labels_below_0_as_0(tmp_path, op, weights, labels):
+    path = model(
+        tmp_path,
+        f'g (float[2,3] x, int64[2] t, float[3] w) => (float[2] y) {{ y = {op} <reduction="none"> (x, t{weights}) }}',
+        13,
+        8,
+    )
+    x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    feeds = {"x": x, "t": np.array(labels), "w": np.float32([1, 2, 3])}
+    found, wanted = (run_file(one, path, [feeds])[0] for one in ("reference", "onnxruntime"))
+    spoilt = not np.allclose(found.outputs["y"], wanted.outputs["y"], atol=1e-6)
+    assert spoilt == (bool(weights) and -1 in labels)  # -3 is class 0
+    assert wanted.usable and bool(found.fault) == (bool(weights) and min(labels) < 0)
+
+
+@pytest.mark.parametrize("dtype", ["float", "double"])
+def test_the_reference_computes_erf_in_float32(tmp_path, dtype):
+    path = model(tmp_path, f"g ({dtype}[1] x) => ({dtype}[1] y) {{ y = Erf(x) }}")
+    x = np.array([0.3425533488079533], np.float32 if dtype == "float" else np.float64)
+    [found] = run_file("reference", path, [{"x": x}])
+    assert found.outputs["y"] == np.float32(math.erf(x.item()))
+    assert bool(found.fault) == (dtype == "double")
+
+
+def test_operators_of_functions_and_branches_are_watched_too(tmp_path):
+    branch = "{} = b () => (float[2,3,1] {}) {{ {} = local.f(x) }}"
+    branches = ", ".join(branch.format(f"{name}_branch", name, name) for name in ("then", "else"))
+    text = f"""<ir_version: 8, opset_import: ["" : 12, "local" : 1]>
+        g (bool c, float[2,3,1] x) => (float[2,3,1] y) {{ y = If (c) <{branches}> }}
+        <domain: "local", opset_import: ["" : 12]> f (x) => (y) {{ y = Softmax(x) }}"""
+    path = tmp_path / "m.onnx"
+    onnx.save(parser.parse_model(text), path)
+    [found] = run_file("reference", path, [{"c": np.array(True), "x": np.zeros((2, 3, 1), np.float32)}])
+    assert found.fault == "onnx's reference evaluator takes Softmax before version 13 along one axis only"
 
 
 def test_the_reference_is_not_believed_about_loops(tmp_path):

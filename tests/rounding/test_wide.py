@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from backedge.convert import load, to_hub
 from backedge.passes.types import DType
 from backedge.runtime.kernels import KERNELS
 from backedge.runtime.wide import WideModel, flat, spread, terms
 from backedge.runtime.wide.noise import Noise
+from backedge.runtime.wide.spread import distance
 from backedge.runtime.wide.steps import Forced, Step
 
 F32 = np.float32
@@ -203,6 +205,55 @@ def test_a_sigmoid_is_off_by_a_share_of_one(tmp_path) -> None:
     assert 1 < max(abs(run - exact) for run in runs) * 2.0**24 <= 4
 
 
+@pytest.mark.parametrize("name", ["BlackmanWindow", "HammingWindow", "HannWindow"])
+@pytest.mark.parametrize(("size", "periodic"), [(2, 0), (3, 0), (17, 0), (4, 1), (64, 1)])
+def test_cosines_of_windows_cancel(tmp_path, name: str, size: int, periodic: int) -> None:
+    """In the middle of a slope and at the ends: another file holds 2 pi rounded, and computes them in float32."""
+    weights = {"BlackmanWindow": (0.42, -0.5, 0.08), "HammingWindow": (25 / 46, -21 / 46), "HannWindow": (0.5, -0.5)}
+    turn, count = F32(2 * np.pi), np.arange(size)
+    held = [F32(weight) for weight in weights[name]]
+    angles = turn * count.astype(F32) / F32(size - 1 + periodic), float(turn) * count / (size - 1 + periodic)
+    narrow, meant = (sum(weight * np.cos(k * angle) for k, weight in enumerate(held)) for angle in angles)
+    wide = model(tmp_path, f"(int64 n) => (float[n] y) {{ y = {name}<periodic={periodic}>(n) }}")
+    feed = {"n": np.array(size)}
+    exact = wide.exact(feed)[0]["y"]
+    for first in range(0, 40, 4):
+        spreads = spread(exact, [wide.noisy(feed, Noise(first + run))["y"] for run in range(4)])
+        assert distance(exact, meant, spreads).max() <= 1
+        assert distance(exact, narrow.astype(np.float64), spreads).max() <= 6
+
+
+@pytest.mark.parametrize(("inverse", "length"), [(0, 5), (0, 8), (1, 3), (1, 5), (1, 8), (1, 27)])
+def test_some_inverse_transforms_are_divided_by_a_float32(tmp_path, inverse: int, length: int) -> None:
+    """ONNX Runtime's, of lengths that are no power of two; it is the judge of it."""
+    text = f"""(double[1,{length},2] x) => (double[1,{length},2] y)
+        {{ y = DFT<inverse={inverse}, axis=1>(x) }}"""
+    wide = WideModel(model(tmp_path, text).graph, np.dtype(np.longdouble))
+    feed = {"x": np.random.default_rng(length).normal(size=(1, length, 2))}
+    exact = wide.exact(feed)[0]["y"]
+    spreads = spread(exact, [wide.noisy(feed, Noise(seed))["y"] for seed in range(4)], DType.FLOAT64)
+    (found,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, feed)
+    assert distance(exact, found, spreads).max() < 6
+    assert (spreads.max() > 1e-9) == (np.abs(found - exact).max() > 1e-10)
+
+
+def test_a_bound_of_clipping_is_rounded_to_the_type_of_what_it_clips(tmp_path) -> None:
+    """0.7 is 0.7002 in float16: of x + 0.7 with x of -0.701 that leaves another number."""
+    text = """(float16[2,1,1] x, float16[1,1,1] w) => (float16[2,1,1,1] y)
+        { y = RNN<hidden_size=1, clip=0.7, activations=["Affine"]>(x, w, w) }"""
+    wide = model(tmp_path, text)
+    x = np.array([5, -0.701], np.float16)
+    feed = {"x": x.reshape(2, 1, 1), "w": np.ones((1, 1, 1), np.float16)}
+    exact = wide.exact(feed)[0]["y"]
+    assert exact.ravel() == pytest.approx([0.7, 0.7 + float(x[1])], abs=1e-7)
+    spreads = spread(exact, [wide.noisy(feed, Noise(seed))["y"] for seed in range(4)], DType.FLOAT16)
+    assert spreads.ravel()[1] > 0.5 * (float(np.float16(0.7)) - 0.7)
+    narrow = {"x": x.astype(F32).reshape(2, 1, 1), "w": np.ones((1, 1, 1), F32)}
+    wide = model(tmp_path, text.replace("float16", "float"))
+    spreads = spread(exact, [wide.noisy(narrow, Noise(seed))["y"] for seed in range(4)])
+    assert spreads.max() < 1e-6  # float32 holds what the attribute does
+
+
 def test_coarse_noise_is_that_of_float32(tmp_path) -> None:
     wide = model(tmp_path, "(double[9] x) => (double[9] y) { t = Constant<value=double {3.0}>() y = Div(x, t) }")
     x = np.arange(1, 10) + 0.1
@@ -276,7 +327,9 @@ def test_doubles_are_held_in_longdouble_where_that_is_wider(tmp_path) -> None:
     assert DType.of(np.float64) is DType.FLOAT64
 
 
-@pytest.mark.parametrize("table", ["MOVES", "STEPPING", "FUNCTIONS", "ABSOLUTE", "TERMS", "SHAKEN"])
+@pytest.mark.parametrize(
+    "table", ["MOVES", "STEPPING", "FUNCTIONS", "ABSOLUTE", "TERMS", "SHAKEN", "SCALED", "WEIGHED"]
+)
 def test_what_is_known_of_rounding_is_known_of_operators(table: str) -> None:
     """A name that no operator has would leave one to count as one arithmetic operation."""
     named = set(getattr(terms, table))

@@ -212,12 +212,17 @@ def _by_columns(op: Builder, node: Node, x: Value, indices: Value) -> Value:
 
 @rule("", "LpPool")
 def lp_pool(op: Builder, node: Node) -> Value:
-    """(sum of |x| ** p) ** (1 / p): the mean that counts the padding, times the size of the window."""
-    x, order = required(node, 0), node.attributes.get("p", 2)
-    powers = op.Power(op.Abs(x), number(op, node, order, x))
+    """(sum of |x| ** p) ** (1 / p): the mean that counts the padding, times the size of the window.
+
+    Of halves in float32: they hold neither the powers nor 1 / p.
+    """
+    x, order, kind = required(node, 0), node.attributes.get("p", 2), dtype_of(node, required(node, 0))
+    wide = convert(op, node, x, DType.FLOAT32) if kind.bits < 32 else x
+    powers = op.Power(op.Abs(wide), number(op, node, order, wide))
     mean = op.AvgPool(powers, **{"exclude-pad": False}, **_pool(node, _spatial(node, x)))
     size = math.prod(node.attributes["kernel_shape"])
-    return op.Power(op.Multiply(mean, number(op, node, size, x)), number(op, node, 1 / order, x))
+    root = op.Power(op.Multiply(mean, number(op, node, size, wide)), number(op, node, 1 / order, wide))
+    return convert(op, node, root, kind)
 
 
 @rule("", "MaxUnpool")

@@ -1,0 +1,75 @@
+"""Operators of onnx's reference evaluator that tell where they are known to compute something else than ONNX says.
+
+What it gets wrong depends on shapes, types and numbers, which are known only while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_erf import Erf
+from onnx.reference.ops.op_hardmax import Hardmax
+from onnx.reference.ops.op_log_softmax import LogSoftmax
+from onnx.reference.ops.op_negative_log_likelihood_loss import NegativeLogLikelihoodLoss
+from onnx.reference.ops.op_softmax import Softmax
+from onnx.reference.ops.op_softmax_cross_entropy_loss import SoftmaxCrossEntropyLoss
+
+Note = Callable[[str], None]
+Told = Callable[[OpRun, Sequence[Any], dict[str, Any]], str]
+
+
+def _flattens(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """Before version 13 all dimensions from `axis` (1 where it is left out) on are one."""
+    if op.run_params["opsets"].get("", 0) >= 13:
+        return ""
+    shape = np.shape(inputs[0])
+    stated = [attributes.get("axis", one.i) for one in op.onnx_node.attribute if one.name == "axis"]
+    own, first = (axis + len(shape) if axis < 0 else axis for axis in ((stated or [-1])[0], (stated or [1])[0]))
+    alone = all(size == 1 for axis, size in enumerate(shape) if (axis >= first) != (axis == own))
+    return "" if alone else f"takes {op.onnx_node.op_type} before version 13 along one axis only"
+
+
+def _in_float32(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    return "computes Erf of float64 in float32" if inputs[0].dtype == np.float64 else ""
+
+
+def _below_zero(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """Labels are no classes there, which count from the end for scores."""
+    weighted = len(inputs) > 2 and inputs[2] is not None
+    return f"weighs labels below 0 of {op.onnx_node.op_type} as 0" if weighted and (inputs[1] < 0).any() else ""
+
+
+_WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
+    (Softmax, _flattens),
+    (LogSoftmax, _flattens),
+    (Hardmax, _flattens),
+    (Erf, _in_float32),
+    (NegativeLogLikelihoodLoss, _below_zero),
+    (SoftmaxCrossEntropyLoss, _below_zero),
+)
+
+
+def watched(note: Note) -> type[ReferenceEvaluator]:
+    """An evaluator that hands `note` what an operator gets wrong, in one line, each time it does; in functions, too,
+    for which the evaluator makes others of its own class."""
+    operators = [_watched(base, told, note) for base, told in _WATCHED]
+
+    class Watched(ReferenceEvaluator):
+        def __init__(self, proto: Any, **settings: Any) -> None:
+            super().__init__(proto, **{**settings, "new_ops": operators})
+
+    return Watched
+
+
+def _watched(base: type[OpRun], told: Told, note: Note) -> type[OpRun]:
+    def run(self: OpRun, *inputs: Any, **attributes: Any) -> Any:
+        what = told(self, inputs, attributes)
+        if what:
+            note(what)
+        return base._run(self, *inputs, **attributes)
+
+    return type(base.__name__, (base,), {"op_domain": "", "_run": run})
