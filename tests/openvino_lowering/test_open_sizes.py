@@ -173,10 +173,10 @@ def test_a_constant_stacked_as_it_is(openvino: Runner, kind: str) -> None:
     assert last.tolist() == [1, 2] and every.tolist() == [[1, 2]] * 3 and parts.tolist() == (2 * x.T).tolist()
 
 
-@pytest.mark.parametrize("count", ["n", "0"])
-def test_tile_of_a_scalar(openvino: Runner, count: str) -> None:
-    text = f"g (float x, int64[{count}] repeats) => (float y) {{ y = Tile (x, repeats) }}"
-    ((found,),) = openvino.lowered(graph_of(text), [{"x": f32(3), "repeats": NONE}])
+@pytest.mark.parametrize("operator, count", [("Tile", "n"), ("Tile", "0"), ("Expand", "0")])
+def test_a_scalar_along_no_axes(openvino: Runner, operator: str, count: str) -> None:
+    text = f"g (float x, int64[{count}] sizes) => (float y) {{ y = {operator} (x, sizes) }}"
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": f32(3), "sizes": NONE}])
     assert found.dtype == np.float32 and found.shape == () and found == 3
 
 

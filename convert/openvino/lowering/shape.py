@@ -101,7 +101,10 @@ def transpose_(op: Builder, node: Node) -> Value:
 
 @rule("", "Expand")
 def expand(op: Builder, node: Node) -> Value:
-    return op.Broadcast(required(node, 0), _sizes(node, 1), mode="bidirectional")
+    data, sizes = required(node, 0), _sizes(node, 1)
+    if size_of_axis(sizes, 0) == 0:  # OpenVINO's CPU dies of a scalar broadcast to no axes
+        return data
+    return op.Broadcast(data, sizes, mode="bidirectional")
 
 
 @rule("", "Tile")
