@@ -15,6 +15,17 @@ from .runner import Runner
 
 HEADER = '<ir_version: 10, opset_import: ["": 21]>\n'
 Formula = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    return np.exp(x) / np.exp(x).sum()
+
+
+def _normalized(x: np.ndarray) -> np.ndarray:
+    """With itself as the scale."""
+    return (x - x.mean()) / np.sqrt(x.var() + 1e-5) * x
+
+
 CASES: dict[str, tuple[str, Formula]] = {
     # name: (body of a Scan over e with the state d, which captures w; the same for one pass: (d, e, w) -> d2, s)
     "sum of products": ("t = Mul (e, w) d2 = Add (d, t) s = Sub (d2, w)", lambda d, e, w: (d + e * w, d + e * w - w)),
@@ -32,6 +43,18 @@ CASES: dict[str, tuple[str, Formula]] = {
     "there and back": (
         "q = Reshape (e, column) r = Exp (q) d2 = Reshape (r, flat) s = Sub (d2, d)",
         lambda d, e, w: (np.exp(e), np.exp(e) - d),
+    ),
+    "softmax of the captured": (
+        "q = Softmax (w) s = Add (q, e) d2 = Add (d, q)",
+        lambda d, e, w: (d + _softmax(w), e + _softmax(w)),
+    ),
+    "captured normalized": (
+        "q = LayerNormalization (w, w) s = Add (q, e) d2 = Add (d, q)",
+        lambda d, e, w: (d + _normalized(w), e + _normalized(w)),
+    ),
+    "softmax of the carried": (
+        "q = Softmax (d) s = Sub (d, q) d2 = Add (e, q)",
+        lambda d, e, w: (e + _softmax(d), d - _softmax(d)),
     ),
     "captured handed on": ("d2 = Identity (w) s = Mul (d, e)", lambda d, e, w: (w, d * e)),
 }
