@@ -13,6 +13,7 @@ from ..types import ELEMENT_TYPES
 from .text import GIVES_TEXT, MOVES_TEXT, READS_TEXT
 
 _INT32 = np.iinfo(np.int32)
+_DRAWING = frozenset(["Multinomial", "RandomUniform", "ReadValue"])
 _WIDE = (DType.INT64, DType.UINT64, DType.UINT32)
 
 
@@ -70,6 +71,24 @@ def _check_text(node: Node, value: Value) -> None:
         refuse(Unsupported(node, text))
     elif value.data is not None:
         refuse(Unsupported(node, f"{value.name!r} is a string constant, which isn't supported by OpenVINO's CPU"))
+
+
+def check_constant_text(lowered: Graph) -> None:
+    """
+    Raises:
+        Unsupported: a layer looks into text, or makes text, that nothing but constants decide. OpenVINO would compute
+            it while compiling, and its CPU holds no text from then.
+    """
+    for inner in lowered.graphs():
+        fixed: set[Value] = set()
+        for node in inner.topological():
+            inputs = [value for value in node.inputs if value is not None]
+            if not inputs or node.regions or node.op_type in _DRAWING:
+                continue
+            if all(value.data is not None or value in fixed for value in inputs):
+                fixed.update(node.outputs)
+                if node.op_type in ("StringTensorPack", "StringTensorUnpack"):
+                    raise Unsupported(node, "text of constants only, which isn't supported by OpenVINO's CPU")
 
 
 def limits(graph: Graph) -> list[str]:
