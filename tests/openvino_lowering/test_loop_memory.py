@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
+from backedge.convert.openvino.lowering import lower_graph
+from backedge.passes.errors import Unsupported
 from onnx import parser
 
 from .runner import Runner
@@ -129,3 +131,24 @@ def test_nobody_uses_some_results(openvino: Runner) -> None:
     for given, (y,) in zip(feeds, openvino.lowered(graph, feeds, recompile="never"), strict=True):
         wanted = x + 3 * given["m"] if given["p"] else x * 3.0 ** given["m"]
         np.testing.assert_allclose(y, -wanted, err_msg=str(given))
+
+
+@pytest.mark.parametrize("count", ["", "five"])
+def test_a_stack_of_constants(openvino: Runner, count: str) -> None:
+    """OpenVINO runs such a loop while compiling: it fails where it has no limit."""
+    text = f"""g (int64[1] n) => (float[m, 2] y, int64[1] v)
+      <float[2] c = {{1.5, 2.5}}, bool t = {{1}}, int64 two = {{2}}, int64 five = {{5}}> {{
+        last, y = Loop ("{count}", t, c) <body = b (int64 i, bool g, float[2] s) => (bool k, float[2] o, float[2] p)
+          {{ k = Less (i, two) o = Exp (s) p = Identity (s) }}>
+        v = Neg (n)
+      }}""".replace('"five"', "five")
+    graph = raise_graph(read_model(parser.parse_model(HEADER + text)))
+    if not count:
+        with pytest.raises(Unsupported, match="a loop of constants only with no limit"):
+            lower_graph(graph)
+        return
+    ((y, v),) = openvino.lowered(graph, [{"n": np.array([3])}])
+    steps = [np.float32([1.5, 2.5])]
+    steps += [np.exp(steps[0]), np.exp(np.exp(steps[0]))]
+    np.testing.assert_allclose(y, np.array(steps), rtol=1e-5)
+    assert v.tolist() == [-3]
