@@ -10,6 +10,7 @@ import numpy as np
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
 from ...passes.rewrite import Builder
+from ...passes.tensor import TensorData
 from ...passes.types import DType, Type
 from .dialect import DOMAIN
 from .layers import LAYERS
@@ -42,7 +43,15 @@ class LayerBuilder(Builder):
         if op_type == "Identity" and inputs[0].tensor.dtype is DType.STRING:
             op_type, inputs = "Reshape", (inputs[0], self._shape(inputs[0]))  # OpenVINO's CPU copies pointers to text
         spec = LAYERS.get(op_type) if _domain is None else None
-        return super().call(op_type, *inputs, _domain=_domain, **{**({} if spec is None else spec.defaults), **options})
+        made = super().call(op_type, *inputs, _domain=_domain, **{**({} if spec is None else spec.defaults), **options})
+        return self._empty(made) if op_type == "Gather" and spec is not None else made
+
+    def _empty(self, gathered: Value) -> Value:
+        """A constant for what is gathered out of nothing, or nowhere: OpenVINO's CPU divides by its size."""
+        shape, dtype = gathered.tensor.static_shape, gathered.tensor.dtype
+        if shape is None or 0 not in shape or dtype is None or dtype is DType.STRING:
+            return gathered
+        return self.const(TensorData(dtype, shape, np.zeros(shape, dtype.numpy)))
 
     def _shape(self, value: Value) -> Value:
         sizes = value.tensor.static_shape

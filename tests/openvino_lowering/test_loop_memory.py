@@ -9,12 +9,25 @@ import numpy as np
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
+from backedge.convert.openvino.lowering import lower_graph
+from backedge.passes.errors import Unsupported
 from onnx import parser
 
 from .runner import Runner
 
 HEADER = '<ir_version: 10, opset_import: ["": 21]>\n'
 Formula = Callable[[np.ndarray, np.ndarray, np.ndarray], Any]
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    return np.exp(x) / np.exp(x).sum()
+
+
+def _normalized(x: np.ndarray) -> np.ndarray:
+    """With itself as the scale."""
+    return (x - x.mean()) / np.sqrt(x.var() + 1e-5) * x
+
+
 CASES: dict[str, tuple[str, Formula]] = {
     # name: (body of a Scan over e with the state d, which captures w; the same for one pass: (d, e, w) -> d2, s)
     "sum of products": ("t = Mul (e, w) d2 = Add (d, t) s = Sub (d2, w)", lambda d, e, w: (d + e * w, d + e * w - w)),
@@ -32,6 +45,18 @@ CASES: dict[str, tuple[str, Formula]] = {
     "there and back": (
         "q = Reshape (e, column) r = Exp (q) d2 = Reshape (r, flat) s = Sub (d2, d)",
         lambda d, e, w: (np.exp(e), np.exp(e) - d),
+    ),
+    "softmax of the captured": (
+        "q = Softmax (w) s = Add (q, e) d2 = Add (d, q)",
+        lambda d, e, w: (d + _softmax(w), e + _softmax(w)),
+    ),
+    "captured normalized": (
+        "q = LayerNormalization (w, w) s = Add (q, e) d2 = Add (d, q)",
+        lambda d, e, w: (d + _normalized(w), e + _normalized(w)),
+    ),
+    "softmax of the carried": (
+        "q = Softmax (d) s = Sub (d, q) d2 = Add (e, q)",
+        lambda d, e, w: (e + _softmax(d), d - _softmax(d)),
     ),
     "captured handed on": ("d2 = Identity (w) s = Mul (d, e)", lambda d, e, w: (w, d * e)),
 }
@@ -106,3 +131,24 @@ def test_nobody_uses_some_results(openvino: Runner) -> None:
     for given, (y,) in zip(feeds, openvino.lowered(graph, feeds, recompile="never"), strict=True):
         wanted = x + 3 * given["m"] if given["p"] else x * 3.0 ** given["m"]
         np.testing.assert_allclose(y, -wanted, err_msg=str(given))
+
+
+@pytest.mark.parametrize("count", ["", "five"])
+def test_a_stack_of_constants(openvino: Runner, count: str) -> None:
+    """OpenVINO runs such a loop while compiling: it fails where it has no limit."""
+    text = f"""g (int64[1] n) => (float[m, 2] y, int64[1] v)
+      <float[2] c = {{1.5, 2.5}}, bool t = {{1}}, int64 two = {{2}}, int64 five = {{5}}> {{
+        last, y = Loop ("{count}", t, c) <body = b (int64 i, bool g, float[2] s) => (bool k, float[2] o, float[2] p)
+          {{ k = Less (i, two) o = Exp (s) p = Identity (s) }}>
+        v = Neg (n)
+      }}""".replace('"five"', "five")
+    graph = raise_graph(read_model(parser.parse_model(HEADER + text)))
+    if not count:
+        with pytest.raises(Unsupported, match="a loop of constants only with no limit"):
+            lower_graph(graph)
+        return
+    ((y, v),) = openvino.lowered(graph, [{"n": np.array([3])}])
+    steps = [np.float32([1.5, 2.5])]
+    steps += [np.exp(steps[0]), np.exp(np.exp(steps[0]))]
+    np.testing.assert_allclose(y, np.array(steps), rtol=1e-5)
+    assert v.tolist() == [-3]

@@ -173,10 +173,10 @@ def test_a_constant_stacked_as_it_is(openvino: Runner, kind: str) -> None:
     assert last.tolist() == [1, 2] and every.tolist() == [[1, 2]] * 3 and parts.tolist() == (2 * x.T).tolist()
 
 
-@pytest.mark.parametrize("count", ["n", "0"])
-def test_tile_of_a_scalar(openvino: Runner, count: str) -> None:
-    text = f"g (float x, int64[{count}] repeats) => (float y) {{ y = Tile (x, repeats) }}"
-    ((found,),) = openvino.lowered(graph_of(text), [{"x": f32(3), "repeats": NONE}])
+@pytest.mark.parametrize("operator, count", [("Tile", "n"), ("Tile", "0"), ("Expand", "0")])
+def test_a_scalar_along_no_axes(openvino: Runner, operator: str, count: str) -> None:
+    text = f"g (float x, int64[{count}] sizes) => (float y) {{ y = {operator} (x, sizes) }}"
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": f32(3), "sizes": NONE}])
     assert found.dtype == np.float32 and found.shape == () and found == 3
 
 
@@ -187,3 +187,31 @@ def test_product_of_nothing(openvino: Runner, sizes: tuple[str, str]) -> None:
     feed = {"x": np.zeros((0, 2), np.float32), "w": np.zeros((1, 0), np.float32), "b": f32([3])}
     ((y, z),) = openvino.lowered(graph_of(text), [feed])
     assert y.tolist() == [[3], [3]] and z.tolist() == [[0], [0]]
+
+
+def test_a_slice_along_computed_axes(openvino: Runner) -> None:
+    text = """g (float[2, 3] x, int64[2] axes, int64[1] axis) => (float[m, n] y, float[p, q] z)
+      <int64[2] s = {-1, 0}, int64[2] e = {-4, 2}, int64[2] t = {-2, 1}, int64[1] a = {0}, int64[1] b = {9}>
+      { y = Slice (x, s, e, axes, t) z = Slice (x, a, b, axis) }"""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    given = [([1, 0], [0], x[0:2, -1::-2]), ([0, 1], [-1], x[-1::-2, 0:2]), ([-1, -2], [1], x[0:2, -1::-2])]
+    feeds = [{"x": x, "axes": np.array(two), "axis": np.array(one)} for two, one, _ in given]
+    for (*_, wanted), (y, z) in zip(given, openvino.lowered(graph_of(text), feeds), strict=True):
+        assert y.tolist() == wanted.tolist() and z.tolist() == x.tolist()
+
+
+def test_nothing_gathered(openvino: Runner) -> None:
+    text = """g (int64 n, float[1, 0] x, float[3, 2] w, int64[0] none, int64 i) =>
+      (float[k, 1, 0] y, float[0, 2] z, float[1] v) <int64[1] flat = {-1}, int64[1] one = {1}>
+      {
+        last, y = Loop (n, "", x) <body = b (int64 k, bool c, float[1, 0] s) => (bool d, float[1, 0] t, float[1, 0] o)
+          { d = Identity (c) t = Identity (s) o = Identity (x) }>
+        z = Gather (w, none)
+        u = Gather (x, i)
+        v = ReduceSum (u, flat)
+      }"""
+    given = {"x": np.zeros((1, 0), np.float32), "w": f32([[1, 2]] * 3), "none": NONE, "i": np.array(0)}
+    for n, (y, z, v) in zip(
+        (3, 0), openvino.lowered(graph_of(text), [given | {"n": np.array(n)} for n in (3, 0)]), strict=True
+    ):
+        assert (y.shape, z.shape, v.tolist()) == ((n, 1, 0), (0, 2), [0])

@@ -96,3 +96,21 @@ def test_keys_beyond_int32() -> None:
     made = model("LabelEncoder", NUMBERS, 1, 3, domain="ai.onnx.ml", keys_int64s=[2**40], values_int64s=[1])
     with pytest.raises(Unsupported, match="int32"):
         lower_graph(raise_graph(read_model(made)))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "s, n = StringSplit (c) y = Identity (n)",
+        "s, n = StringSplit (c) y = Equal (s, x)",
+        "y = StringConcat (c, c)",
+        "z = StringNormalizer (c) y = Concat <axis = 0> (z, x)",
+    ],
+)
+def test_text_of_constants(body: str) -> None:
+    """OpenVINO reads none of these files."""
+    text = f'(string[1] x) => (y) <string[2] c = {{"a b", "x"}}> {{ {body} }}'
+    made = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g {text.replace("(y)", "(float y)")}')
+    made.graph.output[0].ClearField("type")
+    with pytest.raises(Unsupported, match="text of constants only"):
+        lower_graph(raise_graph(read_model(made)))

@@ -5,7 +5,7 @@
    where it is known only that they are larger, as those of a value that grows by a Concat, the run fails.
 3. Before a pass it first fills the Parameters of slices, then one back edge after the other. A value that stands in
    the memory of a Parameter is gone by then: one that is a Parameter, and one that was computed in place.
-   Elementwise operators work in place on a reshaped Parameter (though not on a Parameter).
+   Elementwise operators work in place on a reshaped Parameter (though not on a Parameter), SoftMax and its kin on any.
 4. It fails to compile some loops that hand a Parameter on as it is.
 """
 
@@ -27,6 +27,8 @@ _FRESH = frozenset(
     ]
 )
 """Operators that put their result into memory of its own."""
+_IN_PLACE = frozenset(["GroupNormalization", "MVN", "NormalizeL2", "SoftMax"])
+"""Operators that put their result into the memory of a Parameter, whoever else reads it, in this pass or the next."""
 
 
 _SAME_SIZES = frozenset(name for name, layer in LAYERS.items() if layer.result in (types.SAME, types.CONVERT))
@@ -123,7 +125,7 @@ def own_memory(assembly: Assembly, value: Value) -> Value:
 
 
 def copy_exposed_parameters(assembly: Assembly) -> None:
-    """Let what may be computed in place on a reshaped Parameter be computed on a copy of it."""
+    """Let what may be computed in place on a Parameter, as it is or reshaped, be computed on a copy of it."""
     graph = assembly.body.graph
     for port in list(assembly.ports):
         exposed = [use for use in graph.uses(port.parameter) if _is_exposed(graph, use[0])]
@@ -140,8 +142,8 @@ def copy_exposed_parameters(assembly: Assembly) -> None:
 
 
 def _is_exposed(graph: Graph, node: Node) -> bool:
-    """Whether a user of a Parameter only looks at it in another shape, and hands that on to be computed in place."""
+    """Whether a user of a Parameter computes in place, or looks at it in another shape and hands that on to be."""
     if node.op_type not in _VIEWS:
-        return False
+        return node.op_type in _IN_PLACE
     users = graph.uses(node.output)
     return node.output in graph.outputs or any(user.op_type not in _FRESH for user, _ in users)

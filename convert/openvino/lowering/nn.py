@@ -166,24 +166,38 @@ def deform_conv(op: Builder, node: Node) -> Value:
 # pools -------------------------------------------------------------------------------------------
 
 
-def _pool(node: Node, spatial: int) -> dict[str, Any]:
-    rounding = "ceil_torch" if flag(node, "ceil_mode") else "floor"
-    kernel = {"kernel": list(node.attributes["kernel_shape"]), "rounding_type": rounding}
-    return _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial) | kernel
+def _pool(node: Node, x: Value) -> dict[str, Any]:
+    spatial, rounds_up = _spatial(node, x), flag(node, "ceil_mode")
+    kernel = list(node.attributes["kernel_shape"])
+    made = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
+    if rounds_up and made["auto_pad"] == "explicit":
+        made["pads_end"] = [
+            behind + _missing(size_of_axis(x, axis), (size - 1) * step + 1 - before - behind)
+            for axis, (size, step, before, behind) in enumerate(
+                zip(kernel, made["dilations"], made["pads_begin"], made["pads_end"], strict=True), start=2
+            )
+        ]
+    return made | {"kernel": kernel, "rounding_type": "ceil_torch" if rounds_up else "floor"}
+
+
+def _missing(length: int | None, reach: int) -> int:
+    """Elements that an axis has less than the only window on it spans, which OpenVINO wouldn't load."""
+    return 0 if length is None else max(reach - length, 0)
 
 
 @rule("", "AveragePool")
 def average_pool(op: Builder, node: Node) -> Value:
     x = required(node, 0)
     spatial, padded = _spatial(node, x), flag(node, "count_include_pad")
-    attributes = _pool(node, spatial)
+    attributes = _pool(node, x)
     made = op.AvgPool(x, **{"exclude-pad": not padded}, **attributes)
     if not padded or not flag(node, "ceil_mode") or attributes["auto_pad"] != "explicit":
         return made
     # OpenVINO's CPU would count what lies behind the padding, too: the padding made elements, nothing is padded
-    amounts = [i64(op, [0, 0, *attributes[name]]) for name in ("pads_begin", "pads_end")]
-    whole = op.Pad(x, *amounts, number(op, node, 0, x))
-    attributes |= {"pads_begin": [0] * spatial, "pads_end": [0] * spatial}
+    pads = _pads(node, spatial)
+    whole = op.Pad(x, *(i64(op, [0, 0, *pads[side]]) for side in ("pads_begin", "pads_end")), number(op, node, 0, x))
+    spare = [more - given for more, given in zip(attributes["pads_end"], pads["pads_end"], strict=True)]
+    attributes |= {"pads_begin": [0] * spatial, "pads_end": spare}
     every = op.AvgPool(whole, **{"exclude-pad": True}, **attributes)
     for axis in range(2, 2 + spatial):  # windows that begin on the padding behind are none
         every = slice_axis(op, every, 0, size_of(op, node, made, axis), axis=axis)
@@ -193,7 +207,7 @@ def average_pool(op: Builder, node: Node) -> Value:
 @rule("", "MaxPool")
 def max_pool(op: Builder, node: Node) -> list[Value]:
     x = required(node, 0)
-    made = op.MaxPool(x, index_element_type="i64", axis=0, **_pool(node, _spatial(node, x)), _outputs=2)
+    made = op.MaxPool(x, index_element_type="i64", axis=0, **_pool(node, x), _outputs=2)
     if flag(node, "storage_order") and len(node.outputs) > 1:
         return [made[0], _by_columns(op, node, x, made[1])]
     return list(made[: len(node.outputs)])
@@ -219,7 +233,7 @@ def lp_pool(op: Builder, node: Node) -> Value:
     x, order, kind = required(node, 0), node.attributes.get("p", 2), dtype_of(node, required(node, 0))
     wide = convert(op, node, x, DType.FLOAT32) if kind.bits < 32 else x
     powers = op.Power(op.Abs(wide), number(op, node, order, wide))
-    mean = op.AvgPool(powers, **{"exclude-pad": False}, **_pool(node, _spatial(node, x)))
+    mean = op.AvgPool(powers, **{"exclude-pad": False}, **_pool(node, x))
     size = math.prod(node.attributes["kernel_shape"])
     root = op.Power(op.Multiply(mean, number(op, node, size, wide)), number(op, node, 1 / order, wide))
     return convert(op, node, root, kind)

@@ -101,7 +101,10 @@ def transpose_(op: Builder, node: Node) -> Value:
 
 @rule("", "Expand")
 def expand(op: Builder, node: Node) -> Value:
-    return op.Broadcast(required(node, 0), _sizes(node, 1), mode="bidirectional")
+    data, sizes = required(node, 0), _sizes(node, 1)
+    if size_of_axis(sizes, 0) == 0:  # OpenVINO's CPU dies of a scalar broadcast to no axes
+        return data
+    return op.Broadcast(data, sizes, mode="bidirectional")
 
 
 @rule("", "Tile")
@@ -198,7 +201,16 @@ def slice_(op: Builder, node: Node) -> Value:
         steps = op.Broadcast(i64(op, 1), shape_of(op, starts))
         count = size_of_axis(starts, 0)
         steps = steps if count is None else i64(op, [1] * count)
-    return op.Slice(data, starts, ends, convert(op, node, steps, DType.INT64), convert(op, node, axes, DType.INT64))
+    steps, axes = convert(op, node, steps, DType.INT64), convert(op, node, axes, DType.INT64)
+    if axes.data is None:  # OpenVINO's CPU dies of computed axes of a known shape: each axis has its bounds
+        rank = rank_of(node, data)
+        every = [i64(op, [value] * rank) for value in (0, 2**31 - 1, 1)]
+        starts, ends, steps = (
+            op.ScatterElementsUpdate(whole, axes, given, i64(op, 0))
+            for whole, given in zip(every, (starts, ends, steps), strict=True)
+        )
+        axes = i64(op, list(range(rank)))
+    return op.Slice(data, starts, ends, steps, axes)
 
 
 @rule("", "Pad")
