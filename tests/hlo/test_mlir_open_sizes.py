@@ -218,6 +218,18 @@ def test_a_size_that_other_operands_tell(tmp_path: Path) -> None:
     _check(text, [batch], convolved, tmp_path)
 
 
+def test_a_kernel_of_open_size(tmp_path: Path) -> None:
+    """Read again it is as large as its weights are."""
+    text = 'f (float[2, 3, 6] x, float[3, 3, k] w) => (float[2, 3, 6] y) { y = Conv <auto_pad = "SAME_UPPER"> (x, w) }'
+
+    def convolved(x: Any, w: Any) -> Arrays:
+        reach = w.shape[2] - 1
+        wide = np.pad(x, ((0, 0), (0, 0), (reach // 2, reach - reach // 2)))
+        return {"y": np.einsum("ock,nclk->nol", w, np.lib.stride_tricks.sliding_window_view(wide, reach + 1, 2))}
+
+    _check(text, [{"x": _floats(2, 3, 6), "w": _floats(3, 3, size)} for size in (1, 2, 3, 6)], convolved, tmp_path)
+
+
 def test_sizes_that_contradict_each_other(tmp_path: Path) -> None:
     """What the model demands of its inputs' sizes is checked when it runs."""
     text = "add (float[b, 2] x, float[b, 2] y) => (float[b, 2] z) { z = Add (x, y) }"
