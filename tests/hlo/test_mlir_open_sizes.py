@@ -242,6 +242,17 @@ def test_sizes_that_contradict_each_other(tmp_path: Path) -> None:
     assert "refinement failed" in found[2].error and "the size b is 0, and has to be at least 1" in found[3].error
 
 
+def test_a_size_of_0_is_told_before_what_follows_of_it(tmp_path: Path) -> None:
+    """XLA would say first that a window is of no elements."""
+    text = "f (float[b, 2] x, int64 axis) => (float[b, 2] y) { y = CumSum <exclusive = 1> (x, axis) }"
+    data = to_bytes(lower_graph(raise_graph(read_model(_model(text))), open_sizes=True))
+    (tmp_path / "m.mlir").write_bytes(data)
+    found = run_file("xla", tmp_path / "m.mlir", [{"x": _floats(b, 2), "axis": np.int64(0)} for b in (0, 2)])
+    assert found[0].outputs is None and "the size b is 0, and has to be at least 1" in found[0].error
+    assert found[1].outputs is not None
+    np.testing.assert_array_equal(np.asarray(found[1].outputs["y"]), [[0, 0], _floats(2, 2)[0]])
+
+
 def test_numbers_that_stablehlo_takes_only_as_such_are_refused() -> None:
     """A transform's length is an attribute, whatever the axis has."""
     text = "f (float[1, b, 1] x) => (float[1, c, 2] y) { axis = Constant <value = int64 {1}> ()\n"
