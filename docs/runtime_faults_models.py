@@ -504,6 +504,13 @@ def onnxruntime_lost_bias() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.float32([[[1879]]]), s=bias), [[bias.tolist()]]
 
 
+@_fault("onnxruntime", "Resize cuts integers off", "onnx's reference rounds 2/3 to the nearest integer", _NAMED)
+def onnxruntime_resized_integers() -> tuple[Any, Any]:
+    text = """g (int32[1, 1, 1, 2] x) => (int32[1, 1, 1, 4] y) <int64[4] s = {1, 1, 1, 4}> {
+        y = Resize <mode = "linear", coordinate_transformation_mode = "align_corners"> (x, , , s) }"""
+    return onnxruntime_run(text, x=np.int32([[[[0, 2]]]])), [[[[0, 1, 1, 2]]]]
+
+
 # onnx's reference evaluator ------------------------------------------------------------------------
 
 

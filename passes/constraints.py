@@ -56,6 +56,20 @@ def allowed(domain: str, op_type: str, version: int) -> tuple[FormalTypes, Forma
 
 
 @cache
+def born(dtype: DType) -> int:
+    """The opset that brought an element type: the first whose operators take tensors of it."""
+    name = spelled(TensorType(dtype))
+    if name in allowed("", "Identity", 1)[0][0]:  # most are, which saves a search
+        return 1
+    versions = (
+        entry.since_version
+        for entry in onnx.defs.get_all_schemas_with_history()
+        if not entry.domain and any(name in constraint.allowed_type_strs for constraint in entry.type_constraints)
+    )
+    return min(versions, default=1)
+
+
+@cache
 def shared_type_names(domain: str, op_type: str, version: int) -> tuple[Sequence[str], Sequence[str]]:
     """For each formal input and output the name that it shares with others of the same type ("": none)."""
     found = onnx.defs.get_schema(op_type, version, domain)

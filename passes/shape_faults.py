@@ -8,8 +8,18 @@ from collections.abc import Sequence
 from .graph import Node
 from .types import Dim
 
-_LISTED = {"CenterCropPad": (1,), "ConstantOfShape": (0,), "Expand": (1,), "Reshape": (1,), "Resize": (1, 2, 3)}
+_LISTED = {
+    "CenterCropPad": (1,),
+    "ConstantOfShape": (0,),
+    "Expand": (1,),
+    "Pad": (1, 3),
+    "Reshape": (1,),
+    "Resize": (1, 2, 3),
+    "Slice": (1, 2, 3, 4),
+}
 """Inputs that are lists, of rank 1."""
+_OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2)}
+"""Inputs that are of the rank of the first one."""
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
 """Operators whose attribute kernel_shape is that of weights: which input."""
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -23,6 +33,10 @@ def shape_fault(node: Node) -> str:
         listed = node.input(index)
         if listed is not None and listed.rank not in (None, 1):
             return f": input {index} is of rank {listed.rank}; it must be of rank 1"
+    for index in _OF_ONE_RANK.get(node.op_type, ()):
+        ranks = [None if value is None else value.rank for value in (node.input(0), node.input(index))]
+        if None not in ranks and ranks[0] != ranks[1]:
+            return f": input {index} is of rank {ranks[1]}; it must be of rank {ranks[0]}"
     if node.op_type in _WEIGHTS:
         return _kernel_fault(node)
     if node.op_type in _GATES:

@@ -11,14 +11,16 @@ from .executor import Executor, never_compile
 from .oracles.ranges import exceeds_int32
 from .plan import Call
 
-Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "one", "empty"]
+Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "empty"]
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
-within int32 that float32 may not hold; a size of 1 among few integers; no elements."""
+within int32 that float32 may not hold; integers of a type of 32 bits or less; a size of 1 among few integers; no
+elements."""
 
 _HUGE = 2.0**31
 _WIDE = 2**24
 _FEW = 8
+_NARROW = 4  # bytes
 
 
 class SpecialValues:
@@ -60,6 +62,7 @@ def special_kinds(operand: Any) -> set[Special]:
     if isinstance(operand, np.ndarray) and operand.dtype.kind in "iu":
         seen: dict[Special, bool] = {
             "one": operand.size <= _FEW and bool((operand == 1).any()),
+            "narrow": operand.itemsize <= _NARROW,
             "wide": bool(operand.max(initial=0) > _WIDE or operand.min(initial=0) < -_WIDE),
         }
         return {kind for kind, is_there in seen.items() if is_there}

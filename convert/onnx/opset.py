@@ -20,6 +20,7 @@ from ...passes.opset import Change, Log, raising_loops, restamped
 from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.schemas import HUB_OPSET, schema
+from ...passes.structure.containers import check_interface
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
 from .functions import Converted, convert_functions
@@ -52,6 +53,7 @@ def change_opset(graph: Graph, opset: int, operators: OperatorList | None = None
         if plain and operators is None:
             made = restamped(graph, targets_of(graph, opset))
             if made is not None:
+                check_interface(graph, opset)
                 return finished(_own_constants(made, graph, opset), opset)
         check_functions(graph)
         functions, told = Converted(inlined=dict.fromkeys(graph.functions, "")), list[str]()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..constraints import born
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
@@ -31,13 +32,20 @@ _MAP = 17  # the opset that brought SequenceMap
 def check_interface(graph: Graph, opset: int) -> None:
     """
     Raises:
-        Unsupported: the model takes or gives a sequence or an optional, and the opset has none.
+        Unsupported: the model takes or gives a sequence or an optional, and the opset has none; it gives tensors of
+            an element type that came later. (Operators say themselves what they take; what is only handed through
+            may have none.)
     """
     for word, values in (("takes", graph.inputs), ("gives", graph.outputs)):
         for value in values:
             if is_new(value.type, opset):
                 what = "sequences" if isinstance(value.type, SequenceType) else "optionals"
                 refuse(Unsupported(f"{value.name!r}", f"the model {word} it, and there are no {what} at opset {opset}"))
+    for value in graph.outputs:
+        dtype = value.tensor.dtype
+        if dtype is not None and born(dtype) > opset:
+            lacking = f"the model gives it, and there is no {dtype.value} at opset {opset}"
+            refuse(Unsupported(f"{value.name!r}", lacking))
 
 
 def lower_containers(graph: Graph, opset: int) -> Graph:

@@ -49,6 +49,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "LSTM GRU RNN", "makes numbers of NaN in its activations, infinity less infinity too"),
         _habit("nan inf", "DeformConv RoiAlign", _BY_ZERO),
+        _habit("narrow", "Resize Upsample", "cuts off what is behind the point, which the reference rounds"),
         _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
@@ -87,6 +88,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "-0": "-0.0",
     "long": "integers that take more than 32 bits",
     "wide": "integers beyond 2^24",
+    "narrow": "integers",
     "one": "a size of 1",
     "empty": "no elements",
 }

@@ -32,6 +32,7 @@ import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
 from .hlo_names import INPUTS, OUTPUTS, interface_names
+from .mlir_assertions import keep_assertions
 from .mlir_constants import ConstantsInFile
 from .mlir_inputs import as_arguments, settle, settled_inputs
 
@@ -205,7 +206,7 @@ def specialized(data: bytes, types: Sequence[str]) -> bytes:
     Raises:
         Exception: the bindings' refusals.
     """
-    _, stablehlo, module = _parsed_module(data)
+    ir, stablehlo, module = _parsed_module(data)
     stablehlo.register_stablehlo_passes()
     manager = importlib.import_module("jaxlib.mlir.passmanager").PassManager
     with module.context:
@@ -213,7 +214,13 @@ def specialized(data: bytes, types: Sequence[str]) -> bytes:
         bounded = any(one.operation.name == "stablehlo.set_dimension_size" for one in operations_in(module.body))
         written = _bytecode(module)
     refine = importlib.import_module("jaxlib._jax").mlir.refine_polymorphic_shapes
-    return refine(written, validate_static_shapes=not bounded)  # sizes that are bounded stay so
+    try:
+        return refine(written, validate_static_shapes=not bounded)  # sizes that are bounded stay so
+    except Exception:  # operations are looked at first, and don't say what is asserted of the sizes
+        with module.context:
+            keep_assertions(ir, module)
+            refine(_bytecode(module), validate_static_shapes=False)
+        raise
 
 
 def _parsed_module(data: bytes) -> tuple[Any, Any, Any]:

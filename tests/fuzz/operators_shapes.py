@@ -207,7 +207,8 @@ def _(c: Call) -> Picked:
 @row("Constant")
 def _(c: Call) -> Picked:
     kinds = [name for name in ("value_int", "value_ints", "value_float", "value_floats") if c.has(name)]
-    array = c.m.array(c.m.pick_element([n for n in ELEMENTS if n != "string"]), c.m.dims(0, 2))
+    given = {element(t) for t in c.schema.outputs[0].types}
+    array = c.m.array(c.m.pick_element([n for n in ELEMENTS if n in given and n != "string"]), c.m.dims(0, 2))
     made: dict[str, Any] = {"value": numpy_helper.from_array(array)}
     if kinds and c.m.chance(0.5):
         name = c.m.one(kinds)

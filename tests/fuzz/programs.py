@@ -88,6 +88,10 @@ _BINARY: dict[str, Step] = {
 }
 
 
+_LACKING = "MLFloat16 data type is not supported with Scatter"
+"""What ONNX Runtime says of float16 that is added in a scatter; HLO rounds each sum, which no wider type does."""
+
+
 class Program:
     """One program in the making; `steps` take all values so far and give one more, or several."""
 
@@ -299,7 +303,7 @@ def _run(target: str, way: str, made: Path, inputs: Arrays, wanted: Arrays, limi
     run = run_in(Ours(hub), [feed]) if way == "executor" else run_file(way, made, [feed], names)
     if run.refused or run.outputs[0] is None:
         told = run.refused or run.errors[0]
-        yield Event(target, "fault" if told.startswith("fault") else "not run", f"{way}: {told}")
+        yield Event(target, "fault" if told.startswith("fault") or _LACKING in told else "not run", f"{way}: {told}")
     elif apart(wanted, run.outputs[0]) > limit:
         yield Event(target, "wrong", f"{way}: {shown(wanted, run.outputs[0])}")
     else:

@@ -135,6 +135,14 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("ConvTranspose <group = 2> (x, w)", "weights of 3 channels are no 2 groups"),
         ("Resize (x, , s)", "input 2 is of rank 0; it must be of rank 1"),
         ("CenterCropPad (x, n)", "input 1 is of rank 0; it must be of rank 1"),
+        ("Pad (x, n)", "input 1 is of rank 0; it must be of rank 1"),
+        ("Pad (x, i)", "input 1 is of rank 2; it must be of rank 1"),
+        ("Pad (x, t, , i)", "input 3 is of rank 2; it must be of rank 1"),
+        ("Slice (x, i, t)", "input 1 is of rank 2; it must be of rank 1"),
+        ("Slice (x, t, t, n)", "input 3 is of rank 0; it must be of rank 1"),
+        ("Slice (x, t, t, t, i)", "input 4 is of rank 2; it must be of rank 1"),
+        ("GatherElements (x, i)", "input 1 is of rank 2; it must be of rank 4"),
+        ("ScatterElements (e, k, x)", "input 2 is of rank 4; it must be of rank 3"),
         ("CumProd (x, t)", "an axis of 2 elements"),
         ("ScatterND (x, i, x)", "updates of rank 4 where the indices need rank 3"),
         ("GRU (x, p, q)", "X is of rank 4; it must be of rank 3"),
@@ -147,7 +155,7 @@ def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: 
     """By the operators' text."""
     infos = "float[1, 3, 5, 5] x, float[3, 3, 3, 3] w, float[4, 1, 3, 3] v, float s, int64 n"
     infos += ", int64[2] t, int64[1, 2] i, float[7, 1, 2] e, float[7, 1, 5] f"
-    infos += ", float[1, 15, 5] p, float[1, 15, 5] q, float[1, 12, 4] d"
+    infos += ", int64[7, 1, 2] k, float[1, 15, 5] p, float[1, 15, 5] q, float[1, 12, 4] d"
     path = tmp_path / "m.onnxtxt"
     path.write_text(f'<ir_version: 12, opset_import: ["": 26]> g ({infos}) => (y) {{ y = {node} }}')
     with pytest.raises(InvalidModel) as caught:

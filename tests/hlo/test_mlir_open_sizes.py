@@ -218,6 +218,18 @@ def test_a_size_that_other_operands_tell(tmp_path: Path) -> None:
     _check(text, [batch], convolved, tmp_path)
 
 
+def test_a_kernel_of_open_size(tmp_path: Path) -> None:
+    """Read again it is as large as its weights are."""
+    text = 'f (float[2, 3, 6] x, float[3, 3, k] w) => (float[2, 3, 6] y) { y = Conv <auto_pad = "SAME_UPPER"> (x, w) }'
+
+    def convolved(x: Any, w: Any) -> Arrays:
+        reach = w.shape[2] - 1
+        wide = np.pad(x, ((0, 0), (0, 0), (reach // 2, reach - reach // 2)))
+        return {"y": np.einsum("ock,nclk->nol", w, np.lib.stride_tricks.sliding_window_view(wide, reach + 1, 2))}
+
+    _check(text, [{"x": _floats(2, 3, 6), "w": _floats(3, 3, size)} for size in (1, 2, 3, 6)], convolved, tmp_path)
+
+
 def test_sizes_that_contradict_each_other(tmp_path: Path) -> None:
     """What the model demands of its inputs' sizes is checked when it runs."""
     text = "add (float[b, 2] x, float[b, 2] y) => (float[b, 2] z) { z = Add (x, y) }"
@@ -228,6 +240,17 @@ def test_sizes_that_contradict_each_other(tmp_path: Path) -> None:
     found = run_file("xla", tmp_path / "m.mlir", batches)
     assert [outcome.outputs is not None for outcome in found] == [True, True, False, False]
     assert "refinement failed" in found[2].error and "the size b is 0, and has to be at least 1" in found[3].error
+
+
+def test_a_size_of_0_is_told_before_what_follows_of_it(tmp_path: Path) -> None:
+    """XLA would say first that a window is of no elements."""
+    text = "f (float[b, 2] x, int64 axis) => (float[b, 2] y) { y = CumSum <exclusive = 1> (x, axis) }"
+    data = to_bytes(lower_graph(raise_graph(read_model(_model(text))), open_sizes=True))
+    (tmp_path / "m.mlir").write_bytes(data)
+    found = run_file("xla", tmp_path / "m.mlir", [{"x": _floats(b, 2), "axis": np.int64(0)} for b in (0, 2)])
+    assert found[0].outputs is None and "the size b is 0, and has to be at least 1" in found[0].error
+    assert found[1].outputs is not None
+    np.testing.assert_array_equal(np.asarray(found[1].outputs["y"]), [[0, 0], _floats(2, 2)[0]])
 
 
 def test_numbers_that_stablehlo_takes_only_as_such_are_refused() -> None:

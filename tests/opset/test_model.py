@@ -9,7 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 from backedge.convert import load, save
-from backedge.convert.files import to_dialect
+from backedge.convert.files import to_dialect, to_hub
 from backedge.convert.format import FORMATS
 from backedge.convert.onnx.read import read_model
 from backedge.convert.onnx.write import to_model
@@ -192,3 +192,31 @@ def test_external_data_goes_inside_where_the_format_has_none(tmp_path: Path) -> 
         tensor.name: tensor for tensor in onnx.load(tmp_path / "m8.onnx", load_external_data=False).graph.initializer
     }
     np.testing.assert_array_equal(numpy_helper.to_array(inside["w"]), np.arange(512, dtype=np.float32))
+
+
+BORN = {
+    TensorProto.BFLOAT16: 13,
+    TensorProto.FLOAT8E5M2: 19,
+    TensorProto.INT4: 21,
+    TensorProto.FLOAT4E2M1: 23,
+    TensorProto.FLOAT8E8M0: 24,
+    TensorProto.UINT2: 25,
+}
+"""Element type -> the opset whose Cast takes it first, by ONNX's changelog of operators."""
+
+
+@pytest.mark.parametrize("through", ["x", "c"])
+@pytest.mark.parametrize(("kind", "first"), BORN.items())
+def test_what_is_only_handed_through_is_of_a_type_that_the_opset_has(kind: int, first: int, through: str) -> None:
+    """What no operator reads has nobody to say that it doesn't take it: an input, a constant."""
+    infos = [helper.make_tensor_value_info(name, kind, [2]) for name in ("x", through)]
+    constant = helper.make_tensor("c", kind, [2], [1.0, 1.0])
+    graph = helper.make_graph([], "through", infos[:1], infos[1:], [constant])
+    imports = [helper.make_opsetid("", 25)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=13)
+    for source in (read_model(model), to_hub(read_model(model))):
+        with pytest.raises(Unsupported, match=rf"the model gives it, and there is no .* at opset {first - 1}"):
+            to_dialect(source, FORMATS["onnx"], first - 1)
+    made = _to(model, first)
+    assert made.graph.output[0].type.tensor_type.elem_type == kind
+    onnx.checker.check_model(made, full_check=True)

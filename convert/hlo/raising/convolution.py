@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -130,8 +131,15 @@ def _convolved(parts: _Convolution) -> Array:
     if not are_attributes(pads):
         image, pads = padded(image, dims, image.like(0), front=2), [0]
     group = parts.groups if parts.groups > 1 else None
-    attributes = {"group": group, "pads": pads if any(pads) else None, **sliding(dims)}
+    attributes = {"group": group, "pads": pads if any(pads) else None, **_by_weights(dims)}
     return image.call("Conv", kernel, _types=[type], **attributes)
+
+
+def _by_weights(dims: Sequence[WindowDim]) -> dict[str, Any]:
+    """The attributes of a sliding window that is as large as its weights, which tell its size where that is open."""
+    if all(isinstance(dim.size, int) for dim in dims):
+        return sliding(dims)
+    return {**sliding([replace(dim, size=1) for dim in dims]), "kernel_shape": None}
 
 
 def _transposed(parts: _Convolution) -> Array:
@@ -158,7 +166,7 @@ def _transposed(parts: _Convolution) -> Array:
         group=groups if groups > 1 else None,
         pads=pads if any(pads) else None,
         output_padding=more if fits and any(more) else None,
-        **sliding([replace(dim, stride=dim.lhs_dilate) for dim in dims]),
+        **_by_weights([replace(dim, stride=dim.lhs_dilate) for dim in dims]),
     )
     if fits:
         return full
