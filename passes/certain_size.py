@@ -48,7 +48,8 @@ def check_text(graph: Graph, times: int) -> None:
     Raises:
         TooLarge: that is more than `limits.room`.
     """
-    roots = (graph, *(function.graph for function in graph.functions.values()))
+    functions = graph.functions.values()  # in HLO graphs themselves
+    roots = (graph, *(one if isinstance(one, Graph) else one.graph for one in functions))
     constants = {value for root in roots for inner in root.graphs() for value in inner.constants}
     size = sum(value.data.nbytes for value in constants if value.data is not None)
     if size * times > room():
