@@ -33,8 +33,7 @@ def check_interface(graph: Graph, opset: int) -> None:
     """
     Raises:
         Unsupported: the model takes or gives a sequence or an optional, and the opset has none; it gives tensors of
-            an element type that came later. (Operators say themselves what they take; what is only handed through
-            may have none.)
+            an element type that came later, and that no operator makes. (Operators say themselves what they take.)
     """
     for word, values in (("takes", graph.inputs), ("gives", graph.outputs)):
         for value in values:
@@ -43,7 +42,7 @@ def check_interface(graph: Graph, opset: int) -> None:
                 refuse(Unsupported(f"{value.name!r}", f"the model {word} it, and there are no {what} at opset {opset}"))
     for value in graph.outputs:
         dtype = value.tensor.dtype
-        if dtype is not None and born(dtype) > opset:
+        if value.producer is None and dtype is not None and born(dtype) > opset:
             lacking = f"the model gives it, and there is no {dtype.value} at opset {opset}"
             refuse(Unsupported(f"{value.name!r}", lacking))
 

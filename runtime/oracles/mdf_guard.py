@@ -26,7 +26,7 @@ from .mdf_names import Plain, Tree, as_mapping, objects
 _NAMESPACE = {name: getattr(builtins, name) for name in (*mdf_syntax.BUILTINS, "__import__")}
 """NumPy itself asks for `__import__`; no expression can."""
 _CONSTANTS = {"e", "euler_gamma", "inf", "nan", "newaxis", "pi", "tau"}
-_TYPES = re.compile(r"(?:bool|u?int(?:8|16|32|64|p)?|float(?:16|32|64)|complex(?:64|128)|double|single|str)_?")
+_TYPES = re.compile(r"(?:bool|u?int(?:8|16|32|64|p)?|float(?:16|32|64)|complex(?:64|128)|double|half|single|str)_?")
 _NAMES = """
     all allclose amax amin angle any append arange argmax argmin argsort argwhere around array array_equal array_split
     asarray astype atleast_1d atleast_2d atleast_3d average bincount broadcast_to choose clip column_stack compress
