@@ -9,7 +9,7 @@ from .graph import Graph, Node, Value
 from .infer import constant_array, static_trips
 from .limits import PASSES_A_SECOND, room, told
 from .loop import Loop, is_loop, trip_count
-from .types import DType
+from .types import DType, OptionalType, SequenceType, TensorType
 
 _SIZES = {("", "ConstantOfShape"): 0, ("", "Tile"): 1}
 """Operators that are given sizes, none of which may be negative, and the input that has them."""
@@ -83,8 +83,12 @@ def _check(value: Value, where: str, most: int) -> None:
 
 
 def bytes_of(value: Value) -> int | None:
-    """What a tensor takes in memory; None where its type doesn't tell."""
-    type = value.tensor
+    """What a tensor, or an element of a sequence, takes in memory; None where its type doesn't tell."""
+    type = value.type
+    while isinstance(type, SequenceType | OptionalType):  # of one element at least, where inputs are made
+        type = type.element
+    if not isinstance(type, TensorType):
+        return None
     shape = type.static_shape
     if shape is None or type.dtype is None:
         return None

@@ -10,7 +10,7 @@ from typing import Any
 from onnx.defs import OpSchema
 
 from .errors import InvalidModel
-from .graph import Graph, Node
+from .graph import Graph, Node, Value
 from .protos import DTYPES, AttributeRef, SparseData
 from .region_forms import region_fault
 from .schemas import schema
@@ -119,7 +119,7 @@ def problem(node: Node) -> str:
     if found is None:
         return ""
     for what, count, (least, most) in (
-        ("inputs", len(node.formal_inputs), found.inputs),
+        ("inputs", _given(node.formal_inputs), found.inputs),
         ("outputs", len(node.outputs), found.outputs),
     ):
         if not least <= count <= most:
@@ -133,6 +133,10 @@ def problem(node: Node) -> str:
     for name in found.graphs:
         if name not in node.regions:
             return f": its graph {name} is missing"
+    for name in node.regions:
+        kind = found.attributes.get(name, _KINDS.GRAPH)
+        if kind != _KINDS.GRAPH:
+            return f": attribute {name} is a graph, which is no {kind.name}"
     for name, value in node.attributes.items():
         if name in found.attributes and not _is_of(value, found.attributes[name]) and not _is_spelled(node, name):
             return f": attribute {name} is {value!r:.40}, which is no {found.attributes[name].name}"
@@ -155,6 +159,14 @@ def problem(node: Node) -> str:
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
     return region_fault(node)
+
+
+def _given(inputs: Sequence[Value | None]) -> int:
+    """How many inputs there are; what is left out at the end isn't there at all."""
+    count = len(inputs)
+    while count and inputs[count - 1] is None:
+        count -= 1
+    return count
 
 
 def _text(value: str | bytes) -> str:

@@ -43,6 +43,8 @@ def shape_fault(node: Node) -> str:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "ScatterND":
         return _updates_fault(node)
+    if node.op_type.startswith("Reduce") or node.op_type == "Squeeze":
+        return _axes_fault(node)
     return _axis_fault(node) if node.op_type in ("CumSum", "CumProd") else ""
 
 
@@ -100,9 +102,20 @@ def _updates_fault(node: Node) -> str:
     return "" if wanted == len(updates) else f": updates of rank {len(updates)} where the indices need rank {wanted}"
 
 
+def _axes_fault(node: Node) -> str:
+    """Why there are more axes than a tensor has; ONNX Runtime takes a scalar to have one."""
+    shape, axes = _shape(node, 0), _shape(node, 1)
+    count = axes[0] if axes else None
+    if shape is None or not isinstance(count, int) or count <= max(len(shape), 1):
+        return ""
+    return f": {count} axes of a tensor of rank {len(shape)}"
+
+
 def _axis_fault(node: Node) -> str:
     """Why an axis is none."""
     axis = node.input(1)
     shape = axis.tensor.static_shape if axis is not None else None
     count = 1 if shape is None else math.prod(shape)
-    return "" if count == 1 else f": an axis of {count} elements"
+    if count != 1:
+        return f": an axis of {count} elements"
+    return ": a scalar has no axis" if _shape(node, 0) == () else ""
