@@ -42,9 +42,20 @@ def check_interface(graph: Graph, opset: int) -> None:
                 refuse(Unsupported(f"{value.name!r}", f"the model {word} it, and there are no {what} at opset {opset}"))
     for value in graph.outputs:
         dtype = value.tensor.dtype
-        if value.producer is None and dtype is not None and born(dtype) > opset:
+        if _is_handed_through(value) and dtype is not None and born(dtype) > opset:
             lacking = f"the model gives it, and there is no {dtype.value} at opset {opset}"
             refuse(Unsupported(f"{value.name!r}", lacking))
+
+
+def _is_handed_through(value: Value) -> bool:
+    """Whether a result is an input or a constant as it is; a constant also by Identity, which is not asked then what it
+    takes."""
+    origin = value
+    while (
+        origin.producer is not None and origin.producer.op == ("", "Identity") and origin.producer.inputs[0] is not None
+    ):
+        origin = origin.producer.inputs[0]
+    return value.producer is None or origin.data is not None
 
 
 def lower_containers(graph: Graph, opset: int) -> Graph:

@@ -271,6 +271,15 @@ def test_what_a_result_tells_of_a_scalar_is_one_number(tmp_path: Path) -> None:
         save(load(path), tmp_path / "m.hlo")
 
 
+def test_a_constant_that_is_given_is_of_a_type_of_the_opset(tmp_path: Path) -> None:
+    path = tmp_path / "m.hlo"
+    path.write_text("main { c = bf16[2] constant({1.125, -3.625}) }")
+    with pytest.raises(Unsupported, match="there is no bfloat16 at opset 8"):
+        convert(path, tmp_path / "m.onnx", opset=8, verify=0)
+    convert(path, tmp_path / "m.onnx", opset=13, verify=0)
+    onnx.checker.check_model(tmp_path / "m.onnx", full_check=True)
+
+
 def test_lines_are_of_a_length_that_is_read() -> None:
     assert str(InvalidModel("a" * 2000)) == "a" * 2000
     told = str(Unsupported("Add-14 'a'", f"axes {[1] * 3000}"))
