@@ -30,13 +30,18 @@ _NOT_DRAWN = frozenset(
         "ZipMap",
         "CastMap",
         "DictVectorizer",
+        "SVMClassifier",
+        "SVMRegressor",
+        "TreeEnsembleClassifier",
+        "CategoryMapper",
         "If",
         "Loop",
         "Scan",
         "SequenceMap",
     ]
 )
-"""Operators that draw random numbers, read files, or have regions, which `regions` makes."""
+"""Operators that draw random numbers, read files, hold tables that must fit together, or have regions, which `regions`
+makes."""
 
 
 _ML = helper.make_opsetid("ai.onnx.ml", 3)
