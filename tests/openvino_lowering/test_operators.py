@@ -178,6 +178,13 @@ ROWS = [
         [f32([[[1, 0], [1, 0]]]), np.array(4, np.int64)],
         [f32([0.75, 0.25, -0.25, 0.25]).reshape(1, 4, 1)] * 2,
     ),
+    Row(
+        "transforms of float64, of which OpenVINO has none: of 3 and 1 they are 4 and 2",
+        "g (double[1, 2, 1] x) => (double[1, 2, 2] y, double[1, 1, 2, 2] z) <int64 n = {2}> "
+        '{ y = DFT (x) z = STFT (x, n, "", n) }',
+        [np.array([[[3.0], [1.0]]])],
+        [np.array([[[4.0, 0], [2, 0]]]), np.array([[[[4.0, 0], [2, 0]]]])],
+    ),
     # elementwise
     Row(
         "bounds of shape [1] are scalars, as ONNX Runtime has them, the wrong way round, too",

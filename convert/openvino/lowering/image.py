@@ -9,7 +9,7 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import axis_of, flag, rank_of, required, size_of_axis
+from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..layers import HUB_ATTRIBUTES
@@ -186,7 +186,13 @@ def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value | No
 
 @rule("", "DFT")
 def dft(op: Builder, node: Node) -> Value:
-    x = required(node, 0)
+    """Of float64 in float32, as OpenVINO's CPU computes all of float64: its transforms take none."""
+    x, kind = required(node, 0), dtype_of(node, required(node, 0))
+    x = convert(op, node, x, DType.FLOAT32) if kind is DType.FLOAT64 else x
+    return convert(op, node, _whole(op, node, x), kind)
+
+
+def _whole(op: Builder, node: Node, x: Value) -> Value:
     axis, parts = _fourier_axis(op, node, x), size_of_axis(x, -1)
     if parts is None:
         raise Unsupported(node, "whether the input is complex is known at run time only")
