@@ -156,3 +156,10 @@ def ancestors(values: Iterable[Value | None]) -> dict[Value, None]:
             found[value] = None
             stack += value.producer.inputs if value.producer is not None else ()
     return found
+
+
+def through_identities(value: Value) -> Value:
+    """A value of the same graph that another one is the same as."""
+    while value.producer is not None and value.producer.op == ("", "Identity") and value.producer.inputs[0] is not None:
+        value = value.producer.inputs[0]
+    return value

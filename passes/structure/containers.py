@@ -15,6 +15,7 @@ from ..hub import HUB
 from ..infer import constant_node_data, infer
 from ..loop import Captured, Carried, Iteration, Slot, is_if, is_loop
 from ..names import Names
+from ..node import through_identities
 from ..protos import ENUMS
 from ..refusals import refuse
 from ..rewrite import Builder, Rewriter, view
@@ -50,12 +51,7 @@ def check_interface(graph: Graph, opset: int) -> None:
 def _is_handed_through(value: Value) -> bool:
     """Whether a result is an input or a constant as it is; a constant also by Identity, which is not asked then what it
     takes."""
-    origin = value
-    while (
-        origin.producer is not None and origin.producer.op == ("", "Identity") and origin.producer.inputs[0] is not None
-    ):
-        origin = origin.producer.inputs[0]
-    return value.producer is None or origin.data is not None
+    return value.producer is None or through_identities(value).data is not None
 
 
 def lower_containers(graph: Graph, opset: int) -> Graph:

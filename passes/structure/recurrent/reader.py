@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Graph, Node, Value
-from ...node import ancestors
+from ...node import ancestors, through_identities
 from .algebra import NotRecurrent, Source, as_sum
 from .loop_invariants import LoopInvariants, Size
 from .vectors import Axes, Vector, like, named
@@ -150,7 +150,7 @@ class Reader:
         Raises:
             NotRecurrent: it isn't known how it stands.
         """
-        value = _through_identities(value)
+        value = through_identities(value)
         if value.rank is None or not -value.rank <= axis < value.rank:
             raise NotRecurrent("the rank of a sequence isn't known")
         axis %= value.rank
@@ -198,7 +198,7 @@ class Reader:
             current = data[0]
             if node.op_type in ("MatMul", "Gemm"):
                 break
-        root = _through_identities(current)
+        root = through_identities(current)
         for time in range(root.rank or 0):
             reader = Reader(self.invariants, self.table)
             try:
@@ -248,7 +248,7 @@ class Reader:
         array = self.invariants.array(value)
         if array is not None:
             return array
-        return Invariant(_through_identities(self.captured.get(value, value)))
+        return Invariant(through_identities(self.captured.get(value, value)))
 
     def vector(self, value: Value | None) -> Vector:
         """A value that must be a vector.
@@ -314,13 +314,6 @@ class Reader:
         name = f"{lengths} steps" if isinstance(lengths, int) else lengths.name
         self.lengths[name] = lengths
         return name
-
-
-def _through_identities(value: Value) -> Value:
-    """A value of the same graph that another one is the same as."""
-    while value.producer is not None and value.producer.op == ("", "Identity") and value.producer.inputs[0] is not None:
-        value = value.producer.inputs[0]
-    return value
 
 
 def sequence_name(value: Value, axes: Axes, reverse: bool) -> str:
