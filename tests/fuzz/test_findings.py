@@ -19,6 +19,7 @@ from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.runtime.executor import Executor
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from stumps import STUMP
 
 Change = Callable[[onnx.ModelProto], Any]
 
@@ -169,13 +170,7 @@ def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: 
 
 
 TREES: dict[str, Any] = {
-    "nodes_treeids": [0, 0, 0],
-    "nodes_nodeids": [0, 1, 2],
-    "nodes_featureids": [0, 0, 0],
-    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
-    "nodes_values": [0.5, 0.0, 0.0],
-    "nodes_truenodeids": [1, 0, 0],
-    "nodes_falsenodeids": [2, 0, 0],
+    **STUMP,
     "target_treeids": [0, 0],
     "target_nodeids": [1, 2],
     "target_ids": [0, 0],

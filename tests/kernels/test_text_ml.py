@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from backedge.runtime.executor import ExecutionError
+from stumps import STUMP
 
 from kernels.one import f32, i64, run_op, same
 
@@ -100,15 +101,6 @@ def test_normalizer_leaves_zero_rows() -> None:
     same(run_op("Normalizer", f32([[0, 0], [-3, 4]]), domain=ML, norm="L2"), f32([[0, 0], [-0.6, 0.8]]))
 
 
-STUMP = {
-    "nodes_treeids": [0, 0, 0],
-    "nodes_nodeids": [0, 1, 2],
-    "nodes_featureids": [0, 0, 0],
-    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
-    "nodes_values": [0.5, 0.0, 0.0],
-    "nodes_truenodeids": [1, 0, 0],
-    "nodes_falsenodeids": [2, 0, 0],
-}
 LEAVES = {"treeids": [0, 0], "nodeids": [1, 2], "ids": [0, 0]}
 
 

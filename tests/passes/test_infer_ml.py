@@ -14,6 +14,7 @@ from backedge.passes.infer import infer
 from backedge.passes.infer_ml import _RULES
 from backedge.passes.types import TensorType
 from onnx import TensorProto, helper
+from stumps import STUMP
 
 KINDS = {"float": (TensorProto.FLOAT, np.float32), "double": (TensorProto.DOUBLE, np.float64)}
 KINDS |= {"int64": (TensorProto.INT64, np.int64), "int32": (TensorProto.INT32, np.int32)}
@@ -33,15 +34,6 @@ class Row:
     more: np.ndarray | None = None
 
 
-TREE = {
-    "nodes_treeids": [0, 0, 0],
-    "nodes_nodeids": [0, 1, 2],
-    "nodes_featureids": [0, 0, 0],
-    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"],
-    "nodes_values": [0.5, 0.0, 0.0],
-    "nodes_truenodeids": [1, 0, 0],
-    "nodes_falsenodeids": [2, 0, 0],
-}
 VOTES = {"class_treeids": [0, 0], "class_nodeids": [1, 2], "class_weights": [1.0, 1.0]}
 TARGETS = {"target_treeids": [0, 0], "target_nodeids": [1, 2], "target_ids": [0, 1], "target_weights": [1.0, 2.0]}
 SVM = {"kernel_type": "LINEAR", "kernel_params": [0.0, 0.0, 3.0]}
@@ -108,17 +100,17 @@ ROWS = [
     Row(
         "TreeEnsembleClassifier",
         ["string[n]", "float32[n, 2]"],
-        {**TREE, **VOTES, "class_ids": [0, 1], "classlabels_strings": ["a", "b"]},
+        {**STUMP, **VOTES, "class_ids": [0, 1], "classlabels_strings": ["a", "b"]},
         version=1,
     ),
     Row(
         "TreeEnsembleClassifier",
         ["int64[n]", "float32[n, 3]"],
-        {**TREE, **VOTES, "class_ids": [0, 2], "classlabels_int64s": [5, 6, 7]},
+        {**STUMP, **VOTES, "class_ids": [0, 2], "classlabels_int64s": [5, 6, 7]},
         "double",
     ),
-    Row("TreeEnsembleRegressor", ["float32[n, 2]"], {**TREE, **TARGETS, "n_targets": 2}),
-    Row("TreeEnsembleRegressor", ["float32[n, 2]"], {**TREE, **TARGETS, "n_targets": 2}, version=1),
+    Row("TreeEnsembleRegressor", ["float32[n, 2]"], {**STUMP, **TARGETS, "n_targets": 2}),
+    Row("TreeEnsembleRegressor", ["float32[n, 2]"], {**STUMP, **TARGETS, "n_targets": 2}, version=1),
     Row(
         "TreeEnsemble",
         ["float64[n, 1]"],
