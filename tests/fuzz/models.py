@@ -38,6 +38,9 @@ _PARTICULAR = re.compile(r"\b\w*_\d+\b|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^()]*\)|
 SILENCE = 40.0
 """Seconds until a stage counts as hanging."""
 
+BATCH = 16
+"""Models that one child process makes and examines: runtimes are set up once for them."""
+
 
 @dataclass
 class Found:
@@ -60,14 +63,14 @@ def make(seed: int, opset: int | None = None) -> Job:
     return Job(model.SerializeToString(), feeds, seed)
 
 
-def _made(seed: int, opset: int | None) -> Iterator[Job]:
-    yield make(seed, opset)
+def _made(seed: int) -> Iterator[Job]:
+    yield make(seed)
 
 
-def made_apart(seed: int, opset: int | None = None) -> Job | None:
+def made_apart(seed: int) -> Job | None:
     """The same, made in a child process; None where that is its end."""
     try:
-        (job,) = in_child(partial(_made, seed, opset), SILENCE, "fork")
+        (job,) = in_child(partial(_made, seed), SILENCE, "fork")
     except (ChildProcessError, ValueError):
         return None
     return job
@@ -83,9 +86,47 @@ def examined(job: Job) -> list[Event]:
             if event.kind:
                 events.append(event)
     except ChildProcessError as error:
-        ours = not last.startswith(("source in ", "verdict on "))  # these have runtimes, and limits, of their own
-        events.append(Event(last, CRASHED if ours else UNKNOWN, " ".join(map(str, error.args))))
+        events.append(_death(last, error))
     return events
+
+
+def _death(path: str, error: ChildProcessError) -> Event:
+    ours = not path.startswith(("source in ", "verdict on "))  # these have runtimes, and limits, of their own
+    return Event(path, CRASHED if ours else UNKNOWN, " ".join(map(str, error.args)))
+
+
+def _in_turn(seeds: Sequence[int], drawn: Callable[[int], Job]) -> Iterator[int | Job | Event]:
+    """Each seed before its model is made, its job, and then its events."""
+    for seed in seeds:
+        yield seed
+        job = drawn(seed)
+        yield job
+        yield from examine(job)
+
+
+def _batch(seeds: list[int], drawn: Callable[[int], Job]) -> Iterator[Found]:
+    """What is seen of models that one child process makes and examines; takes those that it comes to out of `seeds`.
+
+    The one at which the child dies is examined again by itself, since others before it may be the reason.
+    """
+    found: Found | None = None
+    try:
+        for one in in_child(partial(_in_turn, tuple(seeds), drawn), SILENCE, "fork"):
+            if isinstance(one, int):
+                if found is not None:
+                    yield found
+                seeds.pop(0)
+                found = None
+            elif isinstance(one, Job):
+                found = Found(one.seed, one)
+            elif one.kind and found is not None:
+                found.events.append(one)
+    except ChildProcessError:
+        if found is None:
+            return  # the model's maker died
+        found.events = examined(found.job)
+    if found is not None:
+        yield found
 
 
 def signature(event: Event) -> str:
@@ -103,15 +144,19 @@ def sweep(
     opset: int | None = None,
 ) -> Iterator[Found]:
     prepare()
-    for seed in seeds:
-        if time.monotonic() > end:
-            return
-        job = made_apart(seed, opset)
-        if job is None:
-            continue
+
+    def drawn(seed: int) -> Job:
+        job = make(seed, opset)
         job.verdicts = verdicts
         job.paths = random.Random(seed).sample(list(paths), min(each, len(paths)))
-        yield Found(seed, job, examined(job))
+        return job
+
+    left = list(seeds)
+    while left and time.monotonic() < end:
+        batch = left[:BATCH]
+        taken = len(batch)
+        yield from _batch(batch, drawn)
+        del left[: taken - len(batch)]
 
 
 def shows(event: Event) -> Callable[[Job], bool]:
