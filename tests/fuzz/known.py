@@ -121,6 +121,7 @@ ROWS = (
         "ONNX Runtime's activations are exact to a step of 1, not of what they give",
     ),
     _row("DFT STFT", _near(of_operand=2.0**-19), "what is left where waves cancel is rounding"),
+    _row("HannWindow HammingWindow BlackmanWindow", _near(absolute=8), "what is left where cosines cancel is rounding"),
     _row(
         "GroupNormalization",
         _double(_near(absolute=2.0**34, relative=2.0**-18)),
@@ -137,6 +138,10 @@ ROWS = (
 
 def _nan(case: Case) -> bool:
     return bool(np.isnan(case.first.astype(np.float64)).any())
+
+
+def _infinite(case: Case) -> bool:
+    return bool(np.isinf(case.first.astype(np.float64)).any())
 
 
 def _large_exponents(case: Case) -> bool:
@@ -159,6 +164,7 @@ UNDEFINED = (
     _row("ReduceMean ReduceMax ReduceMin ReduceLogSum ReduceLogSumExp", _empty, "a reduction of nothing"),
     _row("ReduceLogSumExp", _large_exponents, "integers from sums that no float holds"),
     _row("QuantizeLinear", _nan, "NaN as an integer"),
+    _row("DFT STFT", _infinite, "infinity: which sums are made of it is up to the algorithm"),
     _row("MeanVarianceNormalization", _equal_halves, "equal numbers in float16, which has no 1e-9"),
 )
 """What no text defines, by the operands alone: results of such a run say nothing of a conversion."""

@@ -340,16 +340,17 @@ def _path(
     if path in ("mdf", "stateful") and entry.run_options is not None:
         more = dict(entry.run_options(hub))
     bad = ""
-    habits: list[Outputs | None] = [None] * len(feeds)
+    also = theirs  # is right, too: what ONNX Runtime gives, or what the target's runtime is known to do otherwise
     if path != "mdf":
         yield Event(path, "")
         onnx_file = entry.runtime == "onnxruntime"
         run = run_onnx(made, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
         if not onnx_file:
             habits = _habits(entry.runtime, hub, run, feeds, wanted, limits)
+            also = [own if habit is None else habit for habit, own in zip(habits, theirs, strict=True)]
         elif run.refused and not truth.loads:
             run = Run([None] * len(feeds), ["fault: neither does it load the model"] * len(feeds))
-        for event in judged(path, run, feeds, wanted, limits, known, others=theirs if onnx_file else habits):
+        for event in judged(path, run, feeds, wanted, limits, known, others=also):
             bad = event.kind
             yield event
     try:
@@ -359,15 +360,14 @@ def _path(
         return
     taken = [n for n, k in enumerate(known) if truth.ours[k]]
     of_taken = [[one[n] for n in taken] for one in (feeds, wanted, limits, known)]
-    others = [habits[n] for n in taken]
+    others = [also[n] for n in taken]
     for event in judged(path, run_in(own, of_taken[0]), *of_taken, "executor on the file: ", others):
         bad = bad or event.kind
         yield Event(path, EXECUTOR if event.kind != WRONG else event.kind, event.text, event.feed)
     if asked or bad == WRONG:
         yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
-    others = [own if habit is None else habit for habit, own in zip(habits, theirs, strict=True)]
-    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, others, truth.loads)
+    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, also, truth.loads)
     if not bad:
         yield Event(path, FINE)
 
