@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..graph import Graph, Node, Value
@@ -61,7 +61,18 @@ class Lines(Ranges):
         if name in ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze"):
             return self._of(inputs[0])
         operands = [line for line in map(self._of, inputs) if line is not None]
-        return _RULES[name](self, *operands) if name in _RULES and len(operands) == len(inputs) else None
+        if name not in _RULES or len(operands) != len(inputs):
+            return None
+        if name in ("Max", "Min"):  # of any number
+            return self._first(_RULES[name], operands)
+        return _RULES[name](self, *operands)
+
+    def _first(self, rule: Callable[..., Line | None], operands: Sequence[Line]) -> Line | None:
+        """Of several lines the one that a rule chooses of any two, if it can."""
+        chosen: Line | None = operands[0]
+        for line in operands[1:]:
+            chosen = None if chosen is None else rule(self, chosen, line)
+        return chosen
 
     def _of(self, value: Value | None) -> Line | None:
         return None if value is None else self.lines.get(value)
@@ -117,9 +128,9 @@ def _smaller(lines: Lines, left: Line, right: Line) -> Line | None:
     return left if high <= 0 else right if low >= 0 else None
 
 
-def _clipped(lines: Lines, line: Line, low: Line, high: Line) -> Line | None:
-    raised = _larger(lines, low, line)
-    return None if raised is None else _smaller(lines, raised, high)
+def _clipped(lines: Lines, line: Line, low: Line | None = None, high: Line | None = None) -> Line | None:
+    raised = line if low is None else _larger(lines, low, line)
+    return raised if raised is None or high is None else _smaller(lines, raised, high)
 
 
 _RULES: Mapping[str, Callable[..., Line | None]] = {

@@ -89,6 +89,8 @@ def hub_operation(node: Node) -> Operation:
     maker = node.inputs[0].producer if node.inputs and node.inputs[0] is not None else None
     if node.op == ("", "Not") and maker is not None and maker.op == ("", "Equal"):
         return "NotEqual", maker.inputs
+    if node.op == ("", "Mod") and node.attributes.get("fmod", 0):  # has the sign of what is divided
+        return "", node.inputs
     return "" if node.domain else node.op_type, node.inputs
 
 

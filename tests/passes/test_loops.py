@@ -87,3 +87,31 @@ def test_ranges() -> None:
     assert bounds(wraps) == (-(2**63), 2**63 - 1)
     assert bounds(op.Where(op.Less(x, op.const(0)), op.const(7), x)) == (2, 5)
     assert x.tensor.dtype is DType.INT64
+    negative = op.Sub(x, op.const(6))  # -4 to -1
+    assert bounds(op.Mod(negative, op.const(3))) == (0, 2)
+    assert bounds(op.Mod(negative, op.const(3), fmod=1)) == (-(2**63), 2**63 - 1)  # -1, 0, -2 and -1
+
+
+@pytest.mark.parametrize(
+    ("chosen", "picked"),
+    [
+        ("Min(i)", [0, 1, 2]),
+        ("Min(i, i, three, i)", [0, 1, 2]),
+        ("Max(i, zero, i)", [0, 1, 2]),
+        ("Max(i, three, zero)", [3, 3, 3]),
+        ("Clip(i)", [0, 1, 2]),
+        ("Clip(i, zero)", [0, 1, 2]),
+        ("Clip(i, , three)", [0, 1, 2]),
+    ],
+)
+def test_indices_chosen_among_any_number_of_operands(chosen: str, picked: list[int]) -> None:
+    graph = scans(f"""
+    m (float[4,3] x) => (float[3,3] z) <int64 trips = {{3}}> {{
+      z = Loop(trips, ) <body = b (int64 i, bool c) => (bool d, float[3] e)
+      <int64 zero = {{0}}, int64 three = {{3}}> {{
+        d = Identity(c)
+        k = {chosen}
+        e = Gather(x, k)
+      }}>
+    }}""")
+    np.testing.assert_array_equal(Executor(graph).run({"x": XS})["z"], XS[picked])
