@@ -366,6 +366,24 @@ def openvino_wide_quotient() -> tuple[Any, Any]:
     return found, [(x // y).tolist(), (x % y).tolist()]
 
 
+@_fault(
+    "openvino",
+    "A convolution of constants is computed once, and overwritten by what is added to it",
+    "the first inference: 1 + 1",
+    "in IR that is written: such layers are computed before",
+)
+def openvino_overwritten_constant() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    ones = [op.constant(np.ones(shape, np.float32)) for shape in ((1, 1, 1, 1), (1, 1, 1, 1))]
+    made = op.convolution(*ones, [1, 1], [0, 0], [0, 0], [1, 1])
+    x = op.parameter([1, 1, 1, 1], ov.Type.f32)
+    run = compiled(ov.Model([op.add(made, x)], [x], "m"))
+    one = np.ones((1, 1, 1, 1), np.float32)
+    return [run([one])[0].item() for _ in range(3)], [2.0, 2.0, 2.0]
+
+
 @_fault("openvino", "exp(NaN) is infinity", "NumPy: NaN", "the report names it where a trial meets it")
 def openvino_exp_of_nan() -> tuple[Any, Any]:
     return openvino_run(lambda op, x: op.exp(x), np.array([np.nan], np.float32)), [np.nan]

@@ -41,14 +41,16 @@ _AS_FLOAT = (
 """Alone, or several in a row and in loops."""
 _CONVOLUTIONS = "Conv ConvInteger ConvTranspose DeformConv QLinearConv"
 _BY_ZERO = "multiplies elements that have no part in a point by 0"
+_WAVES = _habit("nan inf", "DFT STFT", "spreads them as the sums of its algorithm do")
 
 HABITS: Mapping[str, tuple[Habit, ...]] = {
     "onnxruntime": (
-        _habit("nan", "ReduceMax ReduceMin GlobalMaxPool", "passes over NaN unless it comes first"),
+        _habit("nan", "ReduceMax ReduceMin GlobalMaxPool MaxPool", "passes over NaN unless it comes first"),
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "LSTM GRU RNN", "makes numbers of NaN in its activations, infinity less infinity too"),
         _habit("nan inf", "DeformConv RoiAlign", _BY_ZERO),
+        _WAVES,
         _habit("narrow", "Resize Upsample", "cuts off what is behind the point, which the reference rounds"),
         _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
@@ -61,6 +63,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "Cast", "makes an integer of its own choice of what no 32-bit integer is"),
         _habit("nan inf", "RoiAlign", _BY_ZERO),
+        _WAVES,
         _habit("inf", "Mod", "makes NaN of a remainder by infinity"),
         _habit("inf huge", "Gelu", "makes NaN of infinity, and infinity of huge numbers"),
         _habit("long", _INTEGER_ARITHMETIC, "computes 64-bit integers in 32 bits"),
@@ -72,10 +75,13 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
     ),
     "reference": (
         _habit("nan inf", "RoiAlign", _BY_ZERO),
+        _WAVES,
+        _habit("nan", "MaxPool", "passes over NaN"),
         _habit("inf", "Clip", "hands infinity on where a bound is left out"),
     ),
     "xla": (
         _habit("denormal", ANY, "takes denormal numbers for 0"),
+        _WAVES,
         _habit("nan inf", "ConvTranspose", "multiplies them by the zeros that it puts between elements"),
         _habit("nan inf huge", "Cast", "makes the nearest integer of what no integer is"),
     ),

@@ -339,7 +339,7 @@ def _path(
     more = {}
     if path in ("mdf", "stateful") and entry.run_options is not None:
         more = dict(entry.run_options(hub))
-    bad = ""
+    bad, coarse = "", False
     also = theirs  # is right, too: what ONNX Runtime gives, or what the target's runtime is known to do otherwise
     if path != "mdf":
         yield Event(path, "")
@@ -353,21 +353,23 @@ def _path(
         for event in judged(path, run, feeds, wanted, limits, known, others=also):
             bad = event.kind
             yield event
+        coarse = run.coarse
     try:
         own = Ours(to_hub(load(made)))
     except Exception as error:
         yield Event(path, _kind(error, UNLOADED if path != "stateful" else REFUSED), f"our own reader: {_told(error)}")
         return
     taken = [n for n, k in enumerate(known) if truth.ours[k]]
-    of_taken = [[one[n] for n in taken] for one in (feeds, wanted, limits, known)]
-    others = [also[n] for n in taken]
-    for event in judged(path, run_in(own, of_taken[0]), *of_taken, "executor on the file: ", others):
+    of_taken: list[Any] = [[one[n] for n in taken] for one in (feeds, wanted, limits, known)]
+    others, run = [also[n] for n in taken], run_in(own, of_taken[0])
+    run.coarse = coarse
+    for event in judged(path, run, *of_taken, who="executor on the file: ", others=others):
         bad = bad or event.kind
         yield Event(path, EXECUTOR if event.kind != WRONG else event.kind, event.text, event.feed)
     if asked or bad == WRONG:
         yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
-    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, also, truth.loads)
+    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, also, truth.loads, coarse)
     if not bad:
         yield Event(path, FINE)
 
@@ -452,6 +454,7 @@ def _back(
     dice: random.Random,
     others: Sequence[Outputs | None],
     loads: bool,
+    coarse: bool,
 ) -> Iterator[Event]:
     """From there to ONNX, and run in ONNX Runtime, if that `loads` the model itself."""
     back = folder / "back.onnx"
@@ -463,6 +466,7 @@ def _back(
         yield Event(where, _kind(error), _told(error))
         return
     run = run_onnx(back, feeds, names)
+    run.coarse = coarse  # what the file holds in narrower types stays so
     if run.refused and not loads:
         return
     yield from judged(where, run, feeds, wanted, limits, known, others=others)

@@ -290,3 +290,12 @@ def test_sizes_that_are_given(suffix: str, tmp_path: Path) -> None:
     assert report.verdict in ("proved", "equal"), report
     graph = backedge.load(tmp_path / f"m{suffix}")
     assert graph.outputs[-1].tensor.shape == (10, 2, 5)
+
+
+def test_numbers_of_an_open_count_of_parts_are_refused(tmp_path: Path) -> None:
+    """Whether the last axis of a transform's input, of open size, is 1 or 2 isn't known: no fault of the model."""
+    model = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 20]>
+    m (float[2,5,k] x) => (float[2,5,p] y) <int64 one = {1}> { y = DFT(x, , one) }""")
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(Unsupported, match="whether its input is real or complex isn't known"):
+        backedge.convert(tmp_path / "m.onnx", tmp_path / "m.mlir", verify=0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ....passes.errors import InvalidModel
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, required
 from ....passes.rewrite import Builder, collect, rule
+from ....passes.sizes import OpenSize
 from ....passes.types import DType, TensorType
 from .tools import concatenate, convert, fill, ints_of, pad, reshape, scalar, sizes_of, slice_axis, transpose
 
@@ -17,6 +18,8 @@ def dft(op: Builder, node: Node) -> Value:
     """DFT-20: along one axis of real [..., 1] or complex [..., 2] numbers, cut or filled up with 0 to a length."""
     x = required(node, 0)
     dtype, sizes = dtype_of(node, x), sizes_of(node, x)
+    if len(sizes) > 1 and isinstance(sizes[-1], OpenSize):
+        raise Unsupported(node, "whether its input is real or complex isn't known")
     if len(sizes) < 2 or sizes[-1] not in (1, 2):
         raise InvalidModel(f"{node!r}: {x.type} is neither real nor complex")
     axis = axis_of(node, (ints_of(node, 2, "axis") or [-2])[0], len(sizes))

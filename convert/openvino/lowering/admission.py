@@ -8,12 +8,11 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.refusals import refuse
 from ....passes.types import DType, TensorType
-from ..dialect import DOMAIN, OUTPUT_MAPS, OutputMap
+from ..dialect import DOMAIN
 from ..types import ELEMENT_TYPES
 from .text import GIVES_TEXT, MOVES_TEXT, READS_TEXT
 
 _INT32 = np.iinfo(np.int32)
-_DRAWING = frozenset(["Multinomial", "RandomUniform", "ReadValue"])
 _WIDE = (DType.INT64, DType.UINT64, DType.UINT32)
 _DIVIDED = (*_WIDE, DType.INT32)
 
@@ -72,36 +71,6 @@ def _check_text(node: Node, value: Value) -> None:
         refuse(Unsupported(node, text))
     elif value.data is not None:
         refuse(Unsupported(node, f"{value.name!r} is a string constant, which isn't supported by OpenVINO's CPU"))
-
-
-def check_constants(lowered: Graph) -> None:
-    """
-    Raises:
-        Unsupported: a layer that OpenVINO computes while compiling, as nothing but constants decide on it, and fails:
-            text, which its CPU can't hold from then on, and what a loop without a limit stacks.
-    """
-    for inner in lowered.graphs():
-        fixed: set[Value] = set()
-        for node in inner.topological():
-            inputs = [value for value in node.inputs if value is not None]
-            if not inputs or node.op_type in _DRAWING:
-                continue
-            if all(value.data is not None or value in fixed for value in inputs):
-                if _stacks_without_limit(node):
-                    raise Unsupported(node, "a loop of constants only with no limit, which OpenVINO doesn't load")
-                if not node.regions:
-                    fixed.update(node.outputs)
-                if node.op_type in ("StringTensorPack", "StringTensorUnpack"):
-                    raise Unsupported(node, "text of constants only, which isn't supported by OpenVINO's CPU")
-
-
-def _stacks_without_limit(node: Node) -> bool:
-    if node.op_type != "Loop":
-        return False
-    trip = node.inputs[0]
-    maps: tuple[OutputMap, ...] = node.attributes[OUTPUT_MAPS]
-    limited = trip is None or trip.data is None or int(trip.data.numpy().reshape(())) != -1
-    return not limited and any(entry.axis is not None for entry in maps)
 
 
 def limits(graph: Graph) -> list[str]:

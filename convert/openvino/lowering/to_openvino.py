@@ -25,7 +25,8 @@ from . import (
     shape,
     text,
 )
-from .admission import check_constants, check_interface, check_types, limits
+from .admission import check_interface, check_types, limits
+from .constant_layers import check_and_fold
 from .context import Context
 from .functions import by_function, folded
 from .prune import prune
@@ -72,7 +73,8 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
-    check_constants(lowered)
+    if check_and_fold(lowered):
+        prune(lowered)
     lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *renamed, *resolved, *rewriter.notes, *limits(source)]
     lowered.meta[NOTES] += rewriter.workarounds.notes()
     lowered.meta[NOTES] += mark(lowered, context)
