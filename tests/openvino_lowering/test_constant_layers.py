@@ -88,10 +88,7 @@ def test_inferences_and_passes_leave_constants_alone(openvino: Runner, operator:
 def test_what_openvino_evaluates_itself_stays_as_it_is() -> None:
     """Weights that are stored compressed, above all."""
     half = numpy_helper.from_array(_floats(64, 64).astype(np.float16), "w")
-    nodes = [
-        helper.make_node("Cast", ["w"], ["f"], to=TensorProto.FLOAT),
-        helper.make_node("MatMul", ["x", "f"], ["y"]),
-    ]
+    cast, product = helper.make_node("Cast", ["w"], ["f"], to=1), helper.make_node("MatMul", ["x", "f"], ["y"])
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 64]) for name in "xy")
     model = helper.make_model(helper.make_graph([cast, product], "g", [x], [y], [half]), ir_version=9)
     lowered = lower_graph(raise_graph(read_model(model)))
