@@ -535,6 +535,16 @@ def onnxruntime_base_value() -> tuple[Any, Any]:
     return onnxruntime_run(_one_leaf("SUM"), x=np.float32([[0]])), [[11.0, 20.0]]
 
 
+@_fault(
+    "onnxruntime", "Text that a Loop stacks is moved out of what passes share", "Loop: captured values stay", _DOUBTED
+)
+def onnxruntime_moved_text() -> tuple[Any, Any]:
+    text = """g (int64 m, string[1] x) => (string[n, 1] y) { go = Constant <value = bool {1}> ()
+        y = Loop (m, go) <body = b (int64 i, bool c) => (bool d, string[1] z) {
+            d = Identity (c) z = Identity (x) }> }"""
+    return onnxruntime_run(text, m=np.array(2), x=np.array(["a"], object)), [["a"], ["a"]]
+
+
 @_fault("onnxruntime", "Resize cuts integers off", "onnx's reference rounds 2/3 to the nearest integer", _NAMED)
 def onnxruntime_resized_integers() -> tuple[Any, Any]:
     text = """g (int32[1, 1, 1, 2] x) => (int32[1, 1, 1, 4] y) <int64[4] s = {1, 1, 1, 4}> {

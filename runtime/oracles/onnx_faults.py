@@ -36,6 +36,9 @@ _UNCOPIED: dict[str, tuple[int | None, str]] = {
 }
 """Loops, how many of the body's inputs it loses so (None: all), and what it does."""
 
+_TEXT = 8
+"""`TensorProto.STRING`."""
+
 _EMPTY_MASK = "ONNX Runtime gives a mask of zeros for Dropout before version 12, although nothing is dropped"
 
 OWN_DOMAIN = ("", "ai.onnx")
@@ -82,7 +85,22 @@ def onnxruntime_fault(path: Path) -> str:
             given = {value.name for value in attribute.g.input[:first]}
             if any(value.name in given for value in attribute.g.output):
                 return f"ONNX Runtime {what}"
+            if node.op_type == "Loop" and _moves_text(node, attribute.g):
+                return "ONNX Runtime empties text outside of a pass that a Loop stacks"
     return ""
+
+
+def _moves_text(node: Any, body: Any) -> bool:
+    """Whether a Loop stacks text that Identities name anew: it is moved out of what later passes read."""
+    sources = {inner.output[0]: inner.input[0] for inner in body.node if inner.op_type == "Identity"}
+    made = {name for inner in body.node for name in inner.output}
+    for value in body.output[max(len(node.input) - 1, 1) :]:
+        name = value.name
+        while name in sources:
+            name = sources[name]
+        if value.type.tensor_type.elem_type == _TEXT and name not in made:
+            return True
+    return False
 
 
 def _uses_mask(part: Any, imports: Any) -> bool:

@@ -61,11 +61,22 @@ def make(seed: int, opset: int | None = None) -> Job:
 
 
 def _made(seed: int, opset: int | None) -> Iterator[Job]:
-    yield make(seed, opset)
+    job = make(seed, opset)
+    if is_valid(job.model):
+        yield job
+
+
+def is_valid(model: bytes) -> bool:
+    """Whether ONNX's checker takes a model: what the examples say of one result needn't be what inference does."""
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError):
+        return False
+    return True
 
 
 def made_apart(seed: int, opset: int | None = None) -> Job | None:
-    """The same, made in a child process; None where that is its end."""
+    """The same, made in a child process; None where that is its end, or the model isn't valid."""
     try:
         (job,) = in_child(partial(_made, seed, opset), SILENCE, "fork")
     except (ChildProcessError, ValueError):

@@ -1,4 +1,4 @@
-"""Which answers of runtimes for tree ensembles aren't believed."""
+"""Which answers of runtimes aren't believed: of tree ensembles, and of text in loops."""
 
 from __future__ import annotations
 
@@ -61,3 +61,25 @@ def test_targets_without_a_vote(
         assert np.allclose(found.outputs["y"], expected) != spoilt
         assert bool(found.fault) == spoilt
     np.testing.assert_allclose(Executor(to_hub(load(path))).run(feeds[0])["y"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "spoilt"),
+    [
+        ("w = Identity (x) u = Concat <axis = 0> (v)", True),
+        ("w = Identity (v) u = Identity (v)", True),
+        ("m = Concat <axis = 0> (x) w = Identity (m) u = Concat <axis = 0> (v)", False),
+        ("w = Concat <axis = 0> (x) u = Identity (v)", False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["string", "float"])
+def test_onnxruntime_is_not_believed_about_stacked_text(tmp_path: Path, nodes: str, spoilt: bool, kind: str) -> None:
+    """It is wrong exactly where its answer is called a fault."""
+    text = f"""g (int64 n, {kind}[2] x) => ({kind}[2] z, {kind}[n,2] y) {{ c = Constant <value = bool {{1}}> ()
+        z, y = Loop (n, c, x) <body = b (int64 i, bool g, {kind}[2] v) => (bool h, {kind}[2] u, {kind}[2] w) {{
+            h = Identity (g) {nodes} }}> }}"""
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    x = np.array(["a", "text"], object) if kind == "string" else np.float32([1, 2])
+    [found] = run_file("onnxruntime", path, [{"n": np.array(3), "x": x}])
+    assert (found.outputs["y"].tolist() != [x.tolist()] * 3) == (spoilt and kind == "string") == bool(found.fault)
