@@ -391,6 +391,22 @@ def openvino_integer_norm() -> tuple[Any, Any]:
     return openvino_run(lambda op, x: op.reduce_l2(x, op.constant(np.array([0]))), x), 50_000
 
 
+@_fault(
+    "openvino",
+    "Open matrices aren't multiplied by a constant stack",
+    "MatMul-1: shapes are broadcast as NumPy does",
+    "the second factor's transpose times the first one's, transposed",
+)
+def openvino_constant_stack() -> tuple[Any, Any]:
+    x, stack = np.ones((1, 1), np.float32), np.ones((2, 1, 1), np.float32)
+    try:
+        return openvino_run(
+            lambda op, x: op.matmul(x, op.constant(stack), False, False), x, open_sizes=True
+        ), stack.tolist()
+    except RuntimeError as error:
+        return f"an error: {str(error).strip().splitlines()[-1]}", stack.tolist()
+
+
 # ONNX Runtime --------------------------------------------------------------------------------------
 
 _NAMED = "the report names it where a trial meets it"
