@@ -46,6 +46,9 @@ REFUSED, FINE, UNKNOWN, EXPLAINED = "refused", "fine", "no truth", "explained"
 DEMANDED = {"stablehlo": "is 0, and has to be at least 1"}
 """What a format's files say, rather than run, where inputs aren't what the format takes; a limit that is documented."""
 
+UNREADABLE = {"ir": ("ONNX has no access to the bytes of strings", "ONNX can't make strings of bytes")}
+"""Why files that are written in a format aren't read back; a limit that is documented."""
+
 FINDINGS = (WRONG, CRASHED, UNLOADED, UNRUN, EXECUTOR, DIFFERENT, UNREAD, DOUBT, THEIRS)
 """What is a fault, of ours or of a runtime's; the most severe first."""
 
@@ -355,7 +358,8 @@ def _path(
     try:
         own = Ours(to_hub(load(made)))
     except Exception as error:
-        yield Event(path, _kind(error, UNLOADED if path != "stateful" else REFUSED), f"our own reader: {_told(error)}")
+        is_limit = path == "stateful" or any(reason in str(error) for reason in UNREADABLE.get(path, ()))
+        yield Event(path, _kind(error, REFUSED if is_limit else UNLOADED), f"our own reader: {_told(error)}")
         return
     taken = [n for n, k in enumerate(known) if truth.ours[k]]
     of_taken = [[one[n] for n in taken] for one in (feeds, wanted, limits, known)]

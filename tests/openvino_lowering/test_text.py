@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from backedge.convert.files import to_hub
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino.lowering import lower_graph
@@ -114,3 +115,18 @@ def test_text_of_constants(body: str) -> None:
     made.graph.output[0].ClearField("type")
     with pytest.raises(Unsupported, match="text of constants only"):
         lower_graph(raise_graph(read_model(made)))
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["s, y = StringSplit (x)", "y, n = StringSplit (x)", "y = StringConcat (x, x)", "y = Equal (x, x)"],
+)
+def test_bytes_of_text_are_not_read_back(body: str) -> None:
+    made = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["": 21]> g (string[N] x) => (float y) {{ {body} }}'
+    )
+    made.graph.output[0].ClearField("type")
+    with pytest.raises(
+        Unsupported, match=r"ONNX has no access to the bytes of strings|ONNX can't make strings of bytes"
+    ):
+        to_hub(lower_graph(raise_graph(read_model(made))))
