@@ -49,6 +49,9 @@ DEMANDED = {"stablehlo": "is 0, and has to be at least 1"}
 UNREADABLE = {"ir": ("ONNX has no access to the bytes of strings", "ONNX can't make strings of bytes")}
 """Why files that are written in a format aren't read back; a limit that is documented."""
 
+NARROWED = "float64 is computed in float32"
+"""A note of files that are only as exact as that."""
+
 FINDINGS = (WRONG, CRASHED, UNLOADED, UNRUN, EXECUTOR, DIFFERENT, UNREAD, DOUBT, THEIRS)
 """What is a fault, of ours or of a runtime's; the most severe first."""
 
@@ -332,10 +335,11 @@ def _path(
         options["shapes"] = {name: list(shape) for name, shape in _sizes(feed).items()}
         known = [k for k in known if _sizes(job.feeds[k]) == _sizes(feed)]
     try:
-        convert(source, made, verify=0, **options)
+        report = convert(source, made, verify=0, **options)
     except Exception as error:
         yield Event(path, _kind(error), _told(error))
         return
+    narrowed = any(NARROWED in note for note in report.notes)
     feeds, wanted = [job.feeds[k] for k in known], [truth.values[k] for k in known]
     limits, theirs = [truth.slack[k] for k in known], [truth.theirs[k] for k in known]
     entry = format_of(made)
@@ -364,14 +368,16 @@ def _path(
     taken = [n for n, k in enumerate(known) if truth.ours[k]]
     of_taken = [[one[n] for n in taken] for one in (feeds, wanted, limits, known)]
     others = [habits[n] for n in taken]
-    for event in judged(path, run_in(own, of_taken[0]), *of_taken, "executor on the file: ", others):
+    run = run_in(own, of_taken[0])
+    run.coarse |= narrowed
+    for event in judged(path, run, *of_taken, "executor on the file: ", others):
         bad = bad or event.kind
         yield Event(path, EXECUTOR if event.kind != WRONG else event.kind, event.text, event.feed)
     if asked or bad == WRONG:
         yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
     others = [own if habit is None else habit for habit, own in zip(habits, theirs, strict=True)]
-    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, others, truth.loads)
+    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, others, truth.loads, narrowed)
     if not bad:
         yield Event(path, FINE)
 
@@ -456,8 +462,9 @@ def _back(
     dice: random.Random,
     others: Sequence[Outputs | None],
     loads: bool,
+    narrowed: bool,
 ) -> Iterator[Event]:
-    """From there to ONNX, and run in ONNX Runtime, if that `loads` the model itself."""
+    """From there to ONNX, and run in ONNX Runtime, if that `loads` the model itself; `narrowed`: see `NARROWED`."""
     back = folder / "back.onnx"
     where = f"{path}, back"
     yield Event(where, "")
@@ -467,6 +474,7 @@ def _back(
         yield Event(where, _kind(error), _told(error))
         return
     run = run_onnx(back, feeds, names)
+    run.coarse |= narrowed
     if run.refused and not loads:
         return
     yield from judged(where, run, feeds, wanted, limits, known, others=others)
