@@ -90,7 +90,7 @@ def model_of(text: str, opset: int = 21) -> Any:
     """An ONNX model of the text of a graph."""
     import onnx
 
-    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> {text}')
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}, "ai.onnx.ml" : 3]> {text}')
 
 
 def onnxruntime_run(text: str, opset: int = 21, **feeds: Any) -> list[Any]:
@@ -110,6 +110,15 @@ def reference_run(text: str, opset: int = 21, **feeds: Any) -> Any:
         return ReferenceEvaluator(model_of(text, opset)).run(None, feeds)[0].tolist()
     except Exception as error:
         return f"an error: {type(error).__name__}"
+
+
+def _one_leaf(aggregate: str, base: str = ", base_values = [10.0, 20.0]") -> str:
+    """A tree of one leaf that votes for the first of two targets."""
+    return f"""g (float[1, 1] x) => (float[1, 2] y) {{ y = ai.onnx.ml.TreeEnsembleRegressor <
+        n_targets = 2, aggregate_function = "{aggregate}"{base}, nodes_treeids = [0], nodes_nodeids = [0],
+        nodes_featureids = [0], nodes_values = [0.0], nodes_modes = ["LEAF"], nodes_truenodeids = [0],
+        nodes_falsenodeids = [0], target_treeids = [0], target_nodeids = [0], target_ids = [0], target_weights = [1.0]
+        > (x) }}"""
 
 
 # OpenVINO ----------------------------------------------------------------------------------------
@@ -400,6 +409,22 @@ def openvino_integer_norm() -> tuple[Any, Any]:
     return openvino_run(lambda op, x: op.reduce_l2(x, op.constant(np.array([0]))), x), 50_000
 
 
+@_fault(
+    "openvino",
+    "Open matrices aren't multiplied by a constant stack",
+    "MatMul-1: shapes are broadcast as NumPy does",
+    "the second factor's transpose times the first one's, transposed",
+)
+def openvino_constant_stack() -> tuple[Any, Any]:
+    x, stack = np.ones((1, 1), np.float32), np.ones((2, 1, 1), np.float32)
+    try:
+        return openvino_run(
+            lambda op, x: op.matmul(x, op.constant(stack), False, False), x, open_sizes=True
+        ), stack.tolist()
+    except RuntimeError as error:
+        return f"an error: {str(error).strip().splitlines()[-1]}", stack.tolist()
+
+
 # ONNX Runtime --------------------------------------------------------------------------------------
 
 _NAMED = "the report names it where a trial meets it"
@@ -522,6 +547,38 @@ def onnxruntime_lost_bias() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.float32([[[1879]]]), s=bias), [[bias.tolist()]]
 
 
+@_fault(
+    "onnxruntime",
+    "Normalizer squares int32 in int32",
+    "L2 normalization: rows of length 1; of int64 and float it gives them",
+    _NAMED,
+)
+def onnxruntime_int32_squares() -> tuple[Any, Any]:
+    text = 'g (int32[1, 2] x) => (float[1, 2] y) { y = ai.onnx.ml.Normalizer <norm = "L2"> (x) }'
+    right = [[float(np.float32(k / 5**0.5 / 2**16)) for k in (2**17, 2**16)]]
+    return onnxruntime_run(text, x=np.int32([[2**17, 2**16]])), right
+
+
+@_fault(
+    "onnxruntime",
+    "A target without a vote lacks its base value",
+    'TreeEnsembleRegressor: base values are "added to final prediction after applying aggregate function"',
+    _DOUBTED,
+)
+def onnxruntime_base_value() -> tuple[Any, Any]:
+    return onnxruntime_run(_one_leaf("SUM"), x=np.float32([[0]])), [[11.0, 20.0]]
+
+
+@_fault(
+    "onnxruntime", "Text that a Loop stacks is moved out of what passes share", "Loop: captured values stay", _DOUBTED
+)
+def onnxruntime_moved_text() -> tuple[Any, Any]:
+    text = """g (int64 m, string[1] x) => (string[n, 1] y) { go = Constant <value = bool {1}> ()
+        y = Loop (m, go) <body = b (int64 i, bool c) => (bool d, string[1] z) {
+            d = Identity (c) z = Identity (x) }> }"""
+    return onnxruntime_run(text, m=np.array(2), x=np.array(["a"], object)), [["a"], ["a"]]
+
+
 @_fault("onnxruntime", "Resize cuts integers off", "onnx's reference rounds 2/3 to the nearest integer", _NAMED)
 def onnxruntime_resized_integers() -> tuple[Any, Any]:
     text = """g (int32[1, 1, 1, 2] x) => (int32[1, 1, 1, 4] y) <int64[4] s = {1, 1, 1, 4}> {
@@ -590,6 +647,16 @@ def reference_erf_of_doubles() -> tuple[Any, Any]:
     import math
 
     return reference_run("g (double[1] x) => (double[1] y) { y = Erf (x) }", x=np.array([0.5])), [math.erf(0.5)]
+
+
+@_fault(
+    "reference",
+    "A target without a vote gets the largest float",
+    "TreeEnsembleRegressor, as of sums and in ONNX Runtime: 0 where nothing is aggregated",
+    _DOUBTED,
+)
+def reference_least_vote() -> tuple[Any, Any]:
+    return reference_run(_one_leaf("MIN", base=""), x=np.float32([[0]])), [[1.0, 0.0]]
 
 
 @_fault("reference", "Labels below 0 have the weight of class 0", "its own scores, and ONNX's function", _DOUBTED)

@@ -11,11 +11,11 @@ from .executor import Executor, never_compile
 from .oracles.ranges import exceeds_int32
 from .plan import Call
 
-Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "empty"]
+Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty"]
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
-within int32 that float32 may not hold; integers of a type of 32 bits or less; a size of 1 among few integers; no
-elements."""
+within int32 that float32 may not hold; integers of a type of 32 bits or less; a size of 1 among few integers; int32
+whose squares add up to what no int32 holds; no elements."""
 
 _HUGE = 2.0**31
 _WIDE = 2**24
@@ -62,6 +62,7 @@ def special_kinds(operand: Any) -> set[Special]:
     if isinstance(operand, np.ndarray) and operand.dtype.kind in "iu":
         seen: dict[Special, bool] = {
             "one": operand.size <= _FEW and bool((operand == 1).any()),
+            "squares": operand.dtype == np.int32 and float((operand.astype(np.float64) ** 2).sum()) >= _HUGE,
             "narrow": operand.itemsize <= _NARROW,
             "wide": bool(operand.max(initial=0) > _WIDE or operand.min(initial=0) < -_WIDE),
         }

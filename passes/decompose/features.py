@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,9 @@ def one_hot_encoder(op: Builder, node: Node) -> Value:
     if not attrs.flag("zeros"):
         op.rewriter.notes.append(f"{node!r}: a value that is no category gives a row of zeros, where ONNX fails")
     if not is_text(x):
+        if dtype_of(node, x).is_float:  # which integer NaN becomes is a runtime's choice: a category for XLA
+            none = next(number for number in itertools.count() if number not in categories)
+            x = op.Where(op.IsNaN(x), numbers(op, none, dtype_of(node, x)), x)
         x = cast(op, node, x, DType.INT64)
     return cast(op, node, _is_key(op, node, x, categories), DType.FLOAT32)
 
@@ -153,7 +156,7 @@ def _pool(attrs: NodeAttributes) -> dict[int, list[tuple[Any, ...]]]:
     starts = [*attrs.ints("ngram_counts"), len(pool)]
     return {
         length: [tuple(pool[start : start + length]) for start in range(first, last, length)]
-        for length, (first, last) in enumerate(pairwise(starts), start=1)
+        for length, (first, last) in enumerate(itertools.pairwise(starts), start=1)
     }
 
 

@@ -52,6 +52,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan inf", "DeformConv RoiAlign", _BY_ZERO),
         _WAVES,
         _habit("narrow", "Resize Upsample", "cuts off what is behind the point, which the reference rounds"),
+        _habit("squares", "Normalizer", "adds up int32 and their squares in int32"),
         _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
@@ -96,6 +97,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "wide": "integers beyond 2^24",
     "narrow": "integers",
     "one": "a size of 1",
+    "squares": "int32 whose squares overflow",
     "empty": "no elements",
 }
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from .base import Array, Attributes, Kernel, between, in_float32, is_float, normal_axis, widened
 
+_SIXTH = float(np.float32(1 / 6))
+
 # plain functions, used by the recurrent operators too --------------------------------------------
 
 
@@ -66,7 +68,8 @@ def mish(x: Array) -> Array:
 
 
 def hard_swish(x: Array) -> Array:
-    return x * np.clip(x / 6 + 0.5, 0, 1)
+    """x * HardSigmoid(x): the 1/6 is an attribute, so a float32, in ONNX's definition, whatever is computed."""
+    return x * hard_sigmoid(x, _SIXTH, 0.5)
 
 
 def swish(x: Array, alpha: float) -> Array:

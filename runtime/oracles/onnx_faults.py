@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from . import onnx_trees
+
 _MAX_BYTES = 256 << 20
 """Bigger files aren't searched: reading them twice costs more than the search is worth."""
 
@@ -34,6 +36,9 @@ _UNCOPIED: dict[str, tuple[int | None, str]] = {
 }
 """Loops, how many of the body's inputs it loses so (None: all), and what it does."""
 
+_TEXT = 8
+"""`TensorProto.STRING`."""
+
 _EMPTY_MASK = "ONNX Runtime gives a mask of zeros for Dropout before version 12, although nothing is dropped"
 
 OWN_DOMAIN = ("", "ai.onnx")
@@ -42,7 +47,11 @@ OWN_DOMAIN = ("", "ai.onnx")
 
 def reference_faults(path: Path) -> str:
     """One line if onnx's reference evaluator computes something else than the specification says, else ""."""
-    model = _model(path, tuple(name.encode() for name in (*_WRONG, *_DISREGARDED)))
+    model = _model(path, tuple(name.encode() for name in (*_WRONG, *_DISREGARDED, *onnx_trees.TREES)))
+    for node in _nodes(model, onnx_trees.DOMAIN):
+        what = onnx_trees.reference_fault(node) if node.op_type in onnx_trees.TREES else ""
+        if what:
+            return f"onnx's reference evaluator {what}"
     for node in _nodes(model):
         if node.op_type in _WRONG:
             return f"onnx's reference evaluator {_WRONG[node.op_type]}"
@@ -61,7 +70,11 @@ def onnxruntime_fault(path: Path) -> str:
 
     What the body of a loop gets without a node in between isn't copied for the body's result.
     """
-    model = _model(path, tuple(name.encode() for name in (*_UNCOPIED, "Dropout")))
+    model = _model(path, tuple(name.encode() for name in (*_UNCOPIED, "Dropout", onnx_trees.TREES[0])))
+    for node in _nodes(model, onnx_trees.DOMAIN):
+        what = onnx_trees.onnxruntime_fault(node) if node.op_type == onnx_trees.TREES[0] else ""
+        if what:
+            return f"ONNX Runtime {what}"
     if model is not None and any(_uses_mask(part, part.opset_import) for part in model.functions):
         return _EMPTY_MASK
     if model is not None and _uses_mask(model.graph, model.opset_import):
@@ -72,7 +85,22 @@ def onnxruntime_fault(path: Path) -> str:
             given = {value.name for value in attribute.g.input[:first]}
             if any(value.name in given for value in attribute.g.output):
                 return f"ONNX Runtime {what}"
+            if node.op_type == "Loop" and _moves_text(node, attribute.g):
+                return "ONNX Runtime empties text outside of a pass that a Loop stacks"
     return ""
+
+
+def _moves_text(node: Any, body: Any) -> bool:
+    """Whether a Loop stacks text that Identities name anew: it is moved out of what later passes read."""
+    sources = {inner.output[0]: inner.input[0] for inner in body.node if inner.op_type == "Identity"}
+    made = {name for inner in body.node for name in inner.output}
+    for value in body.output[max(len(node.input) - 1, 1) :]:
+        name = value.name
+        while name in sources:
+            name = sources[name]
+        if value.type.tensor_type.elem_type == _TEXT and name not in made:
+            return True
+    return False
 
 
 def _uses_mask(part: Any, imports: Any) -> bool:
@@ -113,18 +141,18 @@ def _model(path: Path, mentioned: tuple[bytes, ...]) -> Any:
     return onnx.load_model_from_string(data)
 
 
-def _nodes(model: Any | None) -> Iterator[Any]:
-    """Every node of ONNX's own operators in the model's graphs and functions; None has none."""
+def _nodes(model: Any | None, *domains: str) -> Iterator[Any]:
+    """Every node of `domains`, or of ONNX's own, in the model's graphs and functions; None has none."""
     for part in () if model is None else (model.graph, *model.functions):
-        yield from own_nodes(part)
+        yield from own_nodes(part, domains or OWN_DOMAIN)
 
 
-def own_nodes(part: Any) -> Iterator[Any]:
-    """Every node of ONNX's own operators in a graph or function and the graphs in its attributes."""
+def own_nodes(part: Any, domains: tuple[str, ...] = OWN_DOMAIN) -> Iterator[Any]:
+    """Every node of ONNX's own operators, or of `domains`, in a graph or function and the graphs in its attributes."""
     stack = [part.node]
     while stack:
         for node in stack.pop():
-            if node.domain in OWN_DOMAIN:
+            if node.domain in domains:
                 yield node
             for attribute in node.attribute:
                 stack.extend(graph.node for graph in (attribute.g, *attribute.graphs))

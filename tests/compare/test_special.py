@@ -17,7 +17,7 @@ from backedge.runtime.oracles import Outcome, run_file
 from backedge.runtime.special_values import SpecialValues
 from onnx.reference import ReferenceEvaluator
 
-HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
+HEAD = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]> g '
 NAN, INF = math.nan, math.inf
 X = np.array([[NAN, 1, 2], [1, NAN, 2], [2, 1, NAN], [1, 3, 2]], np.float32)
 
@@ -110,6 +110,17 @@ def test_sizes_of_1_are_seen(tmp_path):
     assert watched(text, tmp_path, t=theta, s=np.array([2, 2, 2, 2])) == {}
     assert watched(text, tmp_path, t=theta, s=np.array([2, 2, 1, 2])) == {"AffineGrid": ["one"]}
     assert known_habit("onnxruntime", {"AffineGrid": ["one"]}).startswith("AffineGrid is given a size of 1")
+
+
+@pytest.mark.parametrize(("x", "kinds"), [([46340, -1], []), ([60000, 100], ["squares"]), ([46341, -5], ["squares"])])
+def test_squares_that_overflow_are_seen(x, kinds, tmp_path):
+    """ONNX Runtime is wrong exactly where it is told."""
+    text = '(int32[1,2] x) => (float[1,2] y) { y = ai.onnx.ml.Normalizer<norm = "L2">(x) }'
+    rows = np.array([x], np.int32)
+    (found,) = onnxruntime.InferenceSession(saved(text, tmp_path)).run(None, {"x": rows})
+    assert np.allclose(found, rows / np.linalg.norm(rows.astype(float))) != bool(kinds)
+    assert [kind for kind in watched(text, tmp_path, x=rows).get("Normalizer", []) if kind == "squares"] == kinds
+    assert bool(known_habit("onnxruntime", {"Normalizer": kinds})) == bool(kinds)
 
 
 WITHOUT_STEPS = """(float[T,1,2] x) => (float[1,1,1] c)

@@ -124,7 +124,7 @@ FLOAT_ROWS = [
     one("Softplus", lambda x: np.logaddexp(0, x), 4),
     one("Softsign", lambda x: x / (1 + np.abs(x)), 4),
     one("HardSigmoid", lambda x: np.clip(0.25 * x + 0.5, 0, 1), 4, alpha=0.25, beta=0.5),
-    one("HardSwish", lambda x: x * np.clip(x / 6 + 0.5, 0, 1), 4),
+    one("HardSwish", lambda x: x * np.clip(x * x.dtype.type(np.float32(1 / 6)) + x.dtype.type(0.5), 0, 1), 4),
     one("Celu", lambda x: np.maximum(x, 0) + np.minimum(0, 2 * np.expm1(x / 2)), 4, alpha=2.0),
     one("Mish", lambda x: x * np.tanh(np.logaddexp(0, x)), 8),
     one("Swish", lambda x: x / (1 + np.exp(-2 * x)), 8, alpha=2.0),

@@ -68,6 +68,11 @@ FEATURES = {
     "imputer number": ("Imputer", NUMBERS, {"imputed_value_int64s": [9], "replaced_value_int64": 3}),
     "binarizer": ("Binarizer", ROWS, {"threshold": 0.25}),
     "one hot": ("OneHotEncoder", NUMBERS, {"cats_int64s": [3, 0, 5], "zeros": 1}),
+    "one hot of floats": (
+        "OneHotEncoder",
+        np.float32([[0.5, -0.75, 1.0, -1.0, np.nan, 7.5]]),
+        {"cats_int64s": [1, 0, -1], "zeros": 1},
+    ),
     "one hot of words": ("OneHotEncoder", WORDS, {"cats_strings": ["cat", "dög", ""], "zeros": 1}),
     "labels of numbers": (
         "LabelEncoder",

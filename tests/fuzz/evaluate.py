@@ -116,13 +116,31 @@ def results(model: onnx.ModelProto, feeds: Mapping[str, Any], reference: bool = 
     if not reference:
         return None
     try:
-        onnx.shape_inference.infer_shapes(model, strict_mode=True)  # the reference takes what isn't valid, too
+        known = onnx.shape_inference.infer_shapes(model, strict_mode=True)  # the reference takes what isn't valid, too
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found: Any = ReferenceEvaluator(model).run(None, dict(feeds))
-            return list(found)
+        return list(found) if _has_types(found, known) else None
     except Exception:
         return None
+
+
+def _has_types(found: Sequence[Any], model: onnx.ModelProto) -> bool:
+    """Whether results are of the types that the one node of a model gives, by inference or by its schema alone.
+
+    The reference gives the types that NumPy makes of its operands.
+    """
+    node = model.graph.node[0]
+    version = next((one.version for one in model.opset_import if one.domain == node.domain), 0)
+    formal = onnx.defs.get_schema(node.op_type, version, node.domain).outputs if node.domain != "local" else ()
+    for place, (value, entry) in enumerate(zip(found, model.graph.output, strict=True)):
+        kind = type_of(value)
+        if formal and not kind.startswith("seq") and kind not in formal[min(place, len(formal) - 1)].types:
+            return False
+        declared = entry.type.tensor_type.elem_type
+        if declared and declared != proto(kind).tensor_type.elem_type:
+            return False
+    return True
 
 
 def _narrow(feeds: Mapping[str, Any]) -> bool:

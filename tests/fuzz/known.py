@@ -100,6 +100,12 @@ def _beyond(case: Case) -> bool:
     return 0 in np.shape(case.ours[0]) and 0 not in (*case.first.shape, *np.shape(case.theirs[0]))
 
 
+def _squares_overflow(case: Case) -> bool:
+    """Rows of int32 whose sum of squares, or of absolute values, no int32 holds."""
+    sizes = np.abs(case.first.astype(np.float64))
+    return case.first.dtype == np.int32 and bool((np.maximum(sizes, sizes**2).sum(axis=-1) >= 2**31).any())
+
+
 ROWS = (
     _row("Shrink", _doubles, "ONNX Runtime computes in float32"),
     _row("NonZero", lambda case: case.first.ndim == 0, "ONNX Runtime gives [1, N] for a scalar, not [0, N]"),
@@ -131,6 +137,7 @@ ROWS = (
         _skips,
         "auto_pad by less than nothing isn't defined; ONNX Runtime refuses it for other pools",
     ),
+    _row("Normalizer", _squares_overflow, "ONNX Runtime adds up int32 and their squares in int32"),
     _row("MaxPool AveragePool LpPool", _beyond, "a window larger than what it slides over isn't defined"),
 )  # fmt: skip
 

@@ -47,6 +47,10 @@ makes."""
 _ML = helper.make_opsetid("ai.onnx.ml", 3)
 """The version of classical models' operators."""
 
+_ANY_CONSTANT = 9
+_FLOATS = ("tensor(float)", "tensor(double)", "tensor(float16)")
+"""What Constant gives in the opsets before."""
+
 
 class Missing(Exception):
     """There is no such operand."""
@@ -164,7 +168,7 @@ class Maker:
             return np.asarray(numbers).astype(dtype(kind)).reshape(shape)
 
     def constant(self, s: Scope, array: Any) -> Value:
-        """A constant: an initializer (of the model), or a node here."""
+        """A constant: an initializer (of the model), or a node here, where the opset's Constant gives its type."""
         array = np.asarray(array)
         name = self.name("c")
         type = type_of(array)
@@ -173,7 +177,10 @@ class Maker:
             if type == "tensor(string)"
             else numpy_helper.from_array(array, name)
         )
-        if self.chance(0.4) and not s.closed:
+        is_given = self.opset >= _ANY_CONSTANT or type in _FLOATS
+        if s.closed and not is_given:
+            raise Missing
+        if (self.chance(0.4) or not is_given) and not s.closed:
             self.initializers.append(tensor)
         else:
             s.nodes.append(helper.make_node("Constant", [], [name], value=tensor))

@@ -63,12 +63,23 @@ def make(seed: int, opset: int | None = None) -> Job:
     return Job(model.SerializeToString(), feeds, seed)
 
 
+def is_valid(model: bytes) -> bool:
+    """Whether ONNX's checker takes a model: what the examples say of one result needn't be what inference does."""
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError):
+        return False
+    return True
+
+
 def _made(seed: int) -> Iterator[Job]:
-    yield make(seed)
+    job = make(seed)
+    if is_valid(job.model):
+        yield job
 
 
 def made_apart(seed: int) -> Job | None:
-    """The same, made in a child process; None where that is its end."""
+    """The same, made in a child process; None where that is its end, or the model isn't valid."""
     try:
         (job,) = in_child(partial(_made, seed), SILENCE, "fork")
     except (ChildProcessError, ValueError):
@@ -96,12 +107,13 @@ def _death(path: str, error: ChildProcessError) -> Event:
 
 
 def _in_turn(seeds: Sequence[int], drawn: Callable[[int], Job]) -> Iterator[int | Job | Event]:
-    """Each seed before its model is made, its job, and then its events."""
+    """Each seed before its model is made, its job, and then its events; of models that are valid."""
     for seed in seeds:
         yield seed
         job = drawn(seed)
-        yield job
-        yield from examine(job)
+        if is_valid(job.model):
+            yield job
+            yield from examine(job)
 
 
 def _batch(seeds: list[int], drawn: Callable[[int], Job]) -> Iterator[Found]:

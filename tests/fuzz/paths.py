@@ -46,6 +46,12 @@ REFUSED, FINE, UNKNOWN, EXPLAINED = "refused", "fine", "no truth", "explained"
 DEMANDED = {"stablehlo": "is 0, and has to be at least 1"}
 """What a format's files say, rather than run, where inputs aren't what the format takes; a limit that is documented."""
 
+UNREADABLE = {"ir": ("ONNX has no access to the bytes of strings", "ONNX can't make strings of bytes")}
+"""Why files that are written in a format aren't read back; a limit that is documented."""
+
+NARROWED = "float64 is computed in float32"
+"""A note of files that are only as exact as that."""
+
 FINDINGS = (WRONG, CRASHED, UNLOADED, UNRUN, EXECUTOR, DIFFERENT, UNREAD, DOUBT, THEIRS)
 """What is a fault, of ours or of a runtime's; the most severe first."""
 
@@ -329,17 +335,18 @@ def _path(
         options["shapes"] = {name: list(shape) for name, shape in _sizes(feed).items()}
         known = [k for k in known if _sizes(job.feeds[k]) == _sizes(feed)]
     try:
-        convert(source, made, verify=0, **options)
+        report = convert(source, made, verify=0, **options)
     except Exception as error:
         yield Event(path, _kind(error), _told(error))
         return
+    narrowed = any(NARROWED in note for note in report.notes)
     feeds, wanted = [job.feeds[k] for k in known], [truth.values[k] for k in known]
     limits, theirs = [truth.slack[k] for k in known], [truth.theirs[k] for k in known]
     entry = format_of(made)
     more = {}
     if path in ("mdf", "stateful") and entry.run_options is not None:
         more = dict(entry.run_options(hub))
-    bad, coarse = "", False
+    bad = ""
     also = theirs  # is right, too: what ONNX Runtime gives, or what the target's runtime is known to do otherwise
     if path != "mdf":
         yield Event(path, "")
@@ -353,23 +360,23 @@ def _path(
         for event in judged(path, run, feeds, wanted, limits, known, others=also):
             bad = event.kind
             yield event
-        coarse = run.coarse
     try:
         own = Ours(to_hub(load(made)))
     except Exception as error:
-        yield Event(path, _kind(error, UNLOADED if path != "stateful" else REFUSED), f"our own reader: {_told(error)}")
+        is_limit = path == "stateful" or any(reason in str(error) for reason in UNREADABLE.get(path, ()))
+        yield Event(path, _kind(error, REFUSED if is_limit else UNLOADED), f"our own reader: {_told(error)}")
         return
     taken = [n for n, k in enumerate(known) if truth.ours[k]]
     of_taken: list[Any] = [[one[n] for n in taken] for one in (feeds, wanted, limits, known)]
     others, run = [also[n] for n in taken], run_in(own, of_taken[0])
-    run.coarse = coarse
+    run.coarse |= narrowed
     for event in judged(path, run, *of_taken, who="executor on the file: ", others=others):
         bad = bad or event.kind
         yield Event(path, EXECUTOR if event.kind != WRONG else event.kind, event.text, event.feed)
     if asked or bad == WRONG:
         yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
-    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, also, truth.loads, coarse)
+    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, also, truth.loads, narrowed)
     if not bad:
         yield Event(path, FINE)
 
@@ -454,9 +461,9 @@ def _back(
     dice: random.Random,
     others: Sequence[Outputs | None],
     loads: bool,
-    coarse: bool,
+    narrowed: bool,
 ) -> Iterator[Event]:
-    """From there to ONNX, and run in ONNX Runtime, if that `loads` the model itself."""
+    """From there to ONNX, and run in ONNX Runtime, if that `loads` the model itself; `narrowed`: see `NARROWED`."""
     back = folder / "back.onnx"
     where = f"{path}, back"
     yield Event(where, "")
@@ -466,7 +473,7 @@ def _back(
         yield Event(where, _kind(error), _told(error))
         return
     run = run_onnx(back, feeds, names)
-    run.coarse = coarse  # what the file holds in narrower types stays so
+    run.coarse |= narrowed
     if run.refused and not loads:
         return
     yield from judged(where, run, feeds, wanted, limits, known, others=others)

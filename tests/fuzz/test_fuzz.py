@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 
-from .maker import OPSETS
-from .models import make
+from .evaluate import results, single
+from .maker import OPSETS, Maker, Missing, Scope
+from .models import is_valid, make
 from .paths import DEMANDED, UNRUN, Run, apart, judged
 from .reduce import clean
 
@@ -35,6 +37,35 @@ def test_models_are_valid_and_of_many_opsets_and_operators() -> None:
         onnx.checker.check_model(model)
         assert model.opset_import[0].version == opset
     assert len({node.op_type for model in models for node in model.graph.node}) > 40
+
+
+def test_constants_are_of_types_that_the_opset_gives() -> None:
+    for opset, kinds in ((7, {"Constant": 0}), (9, {"Constant": 20})):
+        maker, s = Maker(0, opset), Scope([], [])
+        for _ in range(20):
+            maker.constant(s, np.array([1]))
+        assert len(s.nodes) + len(maker.initializers) == 20
+        assert (not s.nodes) == (not kinds["Constant"])
+    with pytest.raises(Missing):
+        Maker(0, 7).constant(Scope([], [], closed=True), np.array([1]))
+
+
+def test_results_of_types_that_operators_dont_give_are_none() -> None:
+    """onnx's reference adds up int64 as int64, and the operator gives float; ONNX Runtime has no kernel for it."""
+    node = onnx.helper.make_node(
+        "LinearRegressor", ["x"], ["y"], domain="ai.onnx.ml", coefficients=[1.0, 2.0], intercepts=[0.5]
+    )
+    feeds = {"x": np.array([[1, 2]])}
+    model = single(node, {"x": "tensor(int64)"}, 21, 10)
+    (given,) = ReferenceEvaluator(model).run(None, feeds)
+    assert given.dtype == np.int64
+    assert results(model, feeds) is None
+
+
+def test_what_is_declared_as_inference_doesnt_see_it_isnt_valid() -> None:
+    for size, told in ((2, True), (3, False)):
+        text = f'<ir_version: 10, opset_import: ["" : 21]> g (float[2] x) => (float[{size}] y) {{ y = Abs (x) }}'
+        assert is_valid(onnx.parser.parse_model(text).SerializeToString()) == told
 
 
 def test_what_nobody_uses_goes() -> None:

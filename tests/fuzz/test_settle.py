@@ -31,6 +31,10 @@ KNOWN: dict[str, tuple[str, Feed]] = {
         {"x": np.float32([2, 2])},
     ),
     "ReduceMax": ("g (float[2] x) => (float[1] y) { y = ReduceMax (x) }", {"x": np.float32([1, np.nan])}),
+    "Normalizer": (
+        'g (int32[1, 2] x) => (float[1, 2] y) { y = ai.onnx.ml.Normalizer <norm = "L2"> (x) }',
+        {"x": np.array([[65536, -1]], np.int32)},
+    ),
     "Elu": ("g (float[1] x) => (float[1] y) { y = Elu (x) }", {"x": np.float32([-9.6843e-05])}),
     "LpPool": (
         """g (float[1, 1, 6] x) => (float[1, 1, 2] y) {
@@ -43,7 +47,7 @@ KNOWN: dict[str, tuple[str, Feed]] = {
 
 def judged(text: str, feed: Feed, folder: Path, kind: str = DOUBT) -> tuple[float, Event]:
     """How far ONNX Runtime and our executor are apart, and what becomes of the event that tells it."""
-    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]> {text}')
     path = folder / "m.onnx"
     onnx.save(model, path)
     options = onnxruntime.SessionOptions()

@@ -11,6 +11,9 @@ from .folds import random, spelled
 from .single_op import Tolerance, check, operators
 
 NEAR = Tolerance(rtol=1e-3, atol=1e-3, zeros=False)
+COARSE = Tolerance(rtol=2e-2, atol=2e-2, zeros=False)
+EXACT = Tolerance(rtol=1e-12, atol=1e-12, zeros=False)
+"""Of float64: epsilon is a float32 there, too, which the text spells as 0.001."""
 
 
 def norm(which: str, sizes: Sequence[int], axis: int, kind: str = "f32", onnxruntime: bool = True) -> list[str]:
@@ -26,7 +29,7 @@ def norm(which: str, sizes: Sequence[int], axis: int, kind: str = "f32", onnxrun
     result = whole if which == "inference" else f"({whole}, {features}, {features})"
     names = ", ".join(f"x{place}" for place in range(len(shapes)))
     lines.append(f"ROOT y = {result} batch-norm-{which}({names}), epsilon=0.001, feature_index={axis}")
-    tolerance = Tolerance(rtol=2e-2, atol=2e-2, zeros=False) if kind == "f16" else NEAR
+    tolerance = {"f16": COARSE, "f64": EXACT}.get(kind, NEAR)
     text = "\n".join(["HloModule checked", "ENTRY main {", *lines, "}"])
     return operators(check(text, inputs, tolerance, onnxruntime=onnxruntime))
 

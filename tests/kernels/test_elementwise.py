@@ -12,6 +12,7 @@ import pytest
 from backedge.passes.errors import InvalidModel
 from backedge.runtime.executor import ExecutionError
 from onnx import helper
+from onnx.reference import ReferenceEvaluator
 
 from kernels.one import f32, i64, run_op, same
 
@@ -218,3 +219,12 @@ def test_gelu_of_double_precision_has_the_constants_of_its_definition() -> None:
     x = np.array([-0.1915, 1.3, -3.0])
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
     np.testing.assert_allclose(run_op("Gelu", x, approximate="tanh"), expected, rtol=1e-13)
+
+
+def test_hard_swish_of_double_precision_has_the_factor_of_its_definition() -> None:
+    """The 1/6 is an attribute of HardSigmoid there, so a float32, as in onnx's reference; also near where it ends."""
+    text = "g (double[6] x) => (double[6] y) { y = HardSwish (x) }"
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 22]> {text}')
+    x = np.array([-2.5, 1.5, -3.0, 2.99999995, 3.0, 40.0])
+    (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
+    np.testing.assert_allclose(run_op("HardSwish", x), expected, rtol=1e-13, atol=1e-300)

@@ -11,6 +11,10 @@ from backedge.convert.openvino.lowering import NOTES, lower_graph
 CASES = [
     ("g (double[2] x) => (double[2] y) { y = Neg (x) }", ["computes float64 in float32: 'y'"]),
     (
+        "g (double[1, 4, 1] x) => (double[1, 4, 2] y) { y = DFT (x) }",
+        ["float64 is computed in float32: OpenVINO's transforms", "computes float64 in float32: "],
+    ),
+    (
         "g (float[2] x) => (float[2] y) { d = Cast <to = 11> (x) e = Neg (d) y = Cast <to = 1> (e) }",
         ["float32: 'd', 'e'"],
     ),

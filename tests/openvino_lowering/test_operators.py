@@ -55,6 +55,7 @@ def i32(value: Any) -> np.ndarray:
 
 GRID = np.arange(6, dtype=np.float32).reshape(2, 3)
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+STACK = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
 SOME = f32([[-2.5, -0.5, 0], [0.5, 1.5, 2.5]])
 
 ROWS = [
@@ -405,6 +406,13 @@ ROWS = [
         "{ a = Shape <start = 1> (x) b = Size (x) c = Flatten (x) d = Flatten <axis = -1> (x) }",
         [CUBE],
         [i64([3, 4]), i64(24), CUBE.reshape(2, 12), CUBE.reshape(6, 4)],
+    ),
+    Row(
+        "open matrices times constant stacks",
+        "g (float[N, 3] x, float[L, M, 3] y, float[2, K, 3] z) => (float[2, N, 2] a,float[2, M, 2] b, float[2, K, 2] d)"
+        "<float[2, 3, 2] c = {0,1,2,3,4,5,6,7,8,9,10,11}> { a = MatMul (x, c) b = MatMul (y, c) d = MatMul (z, c) }",
+        [GRID, GRID[None], np.stack([GRID, -GRID])],
+        [GRID @ STACK, GRID @ STACK, np.stack([GRID, -GRID]) @ STACK],
     ),
     Row(
         "triangles",

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
+from backedge.convert import convert
+from backedge.convert.files import to_hub
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
+from backedge.convert.openvino.dialect import META
 from backedge.convert.openvino.lowering import lower_graph
 from backedge.passes.errors import Unsupported
+from backedge.passes.graph import Graph
 from decompose.cases import NUMBERS, WORDS, check, model
 from decompose.targets import OpenVINO
 
@@ -114,3 +120,83 @@ def test_text_of_constants(body: str) -> None:
     made.graph.output[0].ClearField("type")
     with pytest.raises(Unsupported, match="text of constants only"):
         lower_graph(raise_graph(read_model(made)))
+
+
+def written(body: str) -> tuple[Graph, Graph]:
+    """A model of text whose result is `y`: the hub graph, and its layers."""
+    made = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["": 21]> g (string[N] x, string[1, N] z) => (float y) {{ {body} }}'
+    )
+    made.graph.output[0].ClearField("type")
+    hub = raise_graph(read_model(made))
+    return hub, lower_graph(hub)
+
+
+def told(graph: Graph) -> list[Any]:
+    """The operators of a graph, in an order of their own."""
+    attributes = {"maxsplit": -1, "is_case_sensitive": 0, "delimiter": ""}
+    return sorted(
+        (node.op_type, {**attributes, **{k: str(v) for k, v in node.attributes.items()}}.__repr__())
+        for node in graph.topological()
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "s, y = StringSplit (x)",
+        "y, n = StringSplit <maxsplit = 1> (z)",
+        'y, n = StringSplit <delimiter = "ab"> (x)',
+        "y = StringConcat (x, z)",
+        "y = Equal (z, x)",
+        'c = Constant <value_strings = ["é"]> () y = StringConcat (c, x)',
+        'y = StringNormalizer <case_change_action = "UPPER"> (x)',
+        'y = StringNormalizer <stopwords = ["é", "A"], is_case_sensitive = 1, locale = "en_US"> (x)',
+        'a = StringNormalizer <case_change_action = "LOWER"> (x) b, n = StringSplit (a) y = StringConcat (b, b)',
+    ],
+)
+def test_operators_on_text_are_read_back(body: str) -> None:
+    hub, layers = written(body)
+    assert len(layers) > 3 * len(hub)
+    assert told(to_hub(layers)) == told(hub)
+
+
+def test_text_is_read_back_from_files(tmp_path: Path) -> None:
+    text = """g (string[N] x, string[1] z) => (string[N, p] y, int64[N] n, bool[N] e) {
+        c = StringConcat (x, z) y, n = StringSplit <delimiter = ","> (c) e = Equal (c, x) }"""
+    source, layers, back = (tmp_path / name for name in ("a.onnx", "b.xml", "c.onnx"))
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}'), source)
+    convert(source, layers, verify=0)
+    convert(layers, back, verify=0)
+    feeds = {"x": np.array(["a,b", "é,", ""], object), "z": np.array([",x"], object)}
+    wanted, found = (onnxruntime.InferenceSession(path).run(None, feeds) for path in (source, back))
+    assert [value.tolist() for value in found] == [value.tolist() for value in wanted]
+    assert {node.op_type for node in onnx.load(back).graph.node} == {"StringConcat", "StringSplit", "Equal"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"delimiter": "a"', '"delimiter": "b"'),
+        ('"operator": "StringSplit"', '"operator": "StringNormalizer"'),
+        ('"output": 1', '"output": 7'),
+        ('"outputs": 2', '"outputs": "two"'),
+        ('"shape": [null]', '"shape": [3]'),
+        ('"version"', '"diversion"'),
+        ("{", "[" * 100_000),
+    ],
+)
+def test_marks_that_do_not_fit_are_passed_over(old: str, new: str) -> None:
+    _, layers = written('y0, y = StringSplit <delimiter = "a"> (x)')
+    entries = [entry for node in layers.nodes for entry in getattr((node.meta or {}).get(META), "rt_info", ())]
+    for entry in entries:
+        entry["value"] = entry["value"].replace(old, new)
+    assert any(new in entry["value"] for entry in entries)
+    with pytest.raises(Unsupported, match=r"bytes of strings|strings of bytes"):
+        to_hub(layers)
+
+
+def test_text_that_operators_look_up_is_not_read_back() -> None:
+    made = model("LabelEncoder", NUMBERS, 1, 3, domain="ai.onnx.ml", keys_int64s=[1], values_strings=["a"])
+    with pytest.raises(Unsupported, match="ONNX can't make strings of bytes"):
+        to_hub(lower_graph(raise_graph(read_model(made))))

@@ -12,7 +12,7 @@ from ....passes.build.values import clip_bounds
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.opset.steps import chained
-from ....passes.preconditions import dtype_of, flag, required
+from ....passes.preconditions import dtype_of, flag, required, size_of_axis
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, Rule, collect, combine, renamed, rule
 from ....passes.types import DType
@@ -48,6 +48,19 @@ def divide(op: Builder, node: Node) -> Value:
         return op.Divide(*node.inputs, m_pythondiv=False if dtype.is_integer else None)
     a, b = (convert(op, node, required(node, index), DType.INT32) for index in range(2))
     return convert(op, node, op.Divide(a, b, m_pythondiv=False), dtype)
+
+
+@rule("", "MatMul")
+def product(op: Builder, node: Node) -> Value:
+    """By a constant stack as the second factor OpenVINO's CPU multiplies no open matrix, nor an open stack of one."""
+    a, b = required(node, 0), required(node, 1)
+    stack = b.array()
+    if stack is None or stack.ndim != 3 or len(stack) == 1 or a.rank not in (2, 3) or a.tensor.static_shape is not None:
+        return op.MatMul(a, b)
+    if a.rank == 3 and size_of_axis(a, 0) == len(stack):
+        return op.MatMul(a, b)
+    turned = op.MatMul(b, a, transpose_a=True, transpose_b=True)
+    return op.Transpose(turned, op.const([0, 2, 1]))
 
 
 @rule("", "Mod")
@@ -221,7 +234,7 @@ _ROWS = {
         for layer, attributes in HUB_ATTRIBUTES.items()
         if layer != "GridSample"  # which is a row of images only: `image.py`
     },
-    **{name: row(name, {}) for name in ("MatMul", "NonZero", "Round")},
+    **{name: row(name, {}) for name in ("NonZero", "Round")},
     **{name: row(name, _BLOCKS) for name in ("DepthToSpace", "SpaceToDepth")},
     "ReverseSequence": row("ReverseSequence", _AXES),
     "Selu": row("Selu", {}, "alpha gamma"),

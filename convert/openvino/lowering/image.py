@@ -188,7 +188,9 @@ def _lengthened(op: Builder, node: Node, x: Value, axis: int, length: Value | No
 def dft(op: Builder, node: Node) -> Value:
     """Of float64 in float32, as OpenVINO's CPU computes all of float64: its transforms take none."""
     x, kind = required(node, 0), dtype_of(node, required(node, 0))
-    x = convert(op, node, x, DType.FLOAT32) if kind is DType.FLOAT64 else x
+    if kind is DType.FLOAT64:
+        op.rewriter.notes.append(f"{node!r}: float64 is computed in float32: OpenVINO's transforms take no other type")
+        x = convert(op, node, x, DType.FLOAT32)
     return convert(op, node, _whole(op, node, x), kind)
 
 

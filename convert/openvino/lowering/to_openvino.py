@@ -10,6 +10,7 @@ from ..dialect import DOMAIN
 from ..interface import put_notes
 from ..names import add_aliases, align_results, name_anew, spell_names
 from ..origin import ORIGIN
+from ..text_marks import OPERATORS, marking
 from . import (
     branches,
     elementwise,
@@ -38,8 +39,9 @@ _FAMILIES = (
     *(branches, text, integers, elementwise),  # integers before those that are rules for all types
     *(image, index, lower_loop, nn, quantize, random, recurrent, reduce, shape),
 )
+_MARKED = {("", name) for name in OPERATORS}
 _RULES = combine(*(family.RULES for family in _FAMILIES))
-RULES = {key: [folded, *rules] for key, rules in _RULES.items()}
+RULES = {key: [folded, *map(marking, rules)] if key in _MARKED else [folded, *rules] for key, rules in _RULES.items()}
 """The rules by operator. What has none goes through its function body, where ONNX defines one."""
 
 

@@ -52,6 +52,7 @@ from . import (
     state,
     strings,
     suppression,
+    text_operators,
 )
 from .state import States, interface, variables
 from .strings import drop_unpacked
@@ -81,7 +82,7 @@ _FAMILIES = (
     *(compressed, quantizers),  # before those of the layers that they know the meaning of
     *(adaptive, conv, conv_special, ctc, detection, elementwise, embedding, image, index, internal, linear_algebra),
     *(multi_subgraph, priors, proposals, random, recurrent, reduce, regions, shape, signal, slice, state, strings),
-    suppression,
+    *(suppression, text_operators),
 )
 _TABLES = combine(*(family.RULES for family in _FAMILIES))
 RULES = {key: [_checked(rule) for rule in rules] for key, rules in _TABLES.items()}
@@ -119,7 +120,7 @@ def _raised(graph: Graph) -> tuple[Graph, States]:
     states = States()
     rewriter = Rewriter(HUB, RULES, internal.refuse, context=states)
     with bulk():
-        new = rewriter.run(graph)
+        new = rewriter.run(text_operators.with_text_operators(graph))
         drop_unpacked(states.unpacked)
         _name_outputs(rewriter, new, _output_names(graph))
         _add_states(rewriter, new, states)
