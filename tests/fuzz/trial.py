@@ -22,6 +22,7 @@ from random import Random
 from types import FrameType
 from typing import Any
 
+from backedge.convert.conversion import in_its_dialect
 from backedge.convert.files import load, to_dialect, to_hub
 from backedge.convert.format import FORMATS, Format
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
@@ -144,7 +145,7 @@ def _steps(path: Path, folder: Path, plan: Plan) -> Outcome:
         target.write(to_dialect(graph, target, plan.opset), made)
         if found := _unread(made):
             return Outcome("finding", f"{own.name} to {target.name}, unread: {_kind_of(found)}", found)
-        if plan.checked and (found := _objection(made)) and not _objection(path) and not _misdeclared(made, path):
+        if plan.checked and (found := _objection(made)) and not _is_theirs(made, target, path, own):
             _try(to_hub(graph))  # what can't be run needn't become anything that its checker takes
             return Outcome("finding", f"{own.name} to {target.name}, refused: {_kind_of(found)}", found)
     except Unsupported as error:
@@ -186,11 +187,13 @@ def _objection(path: Path) -> str:
         return ""
 
 
-def _misdeclared(made: Path, path: Path) -> bool:
-    """Whether a checker only refuses what the source declares, too, as `convert` asks."""
-    check = _own(made).check
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    return check == _own(path).check and check.misdeclared(made, path)
+def _is_theirs(made: Path, target: Format, path: Path, own: Format) -> bool:
+    """Whether a checker objects to a source, too, or only to what it declares, as `convert` asks."""
+    with in_its_dialect(path, own, target) as (given, source):
+        if _objection(source):
+            return True
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return target.check == given.check and target.check.misdeclared(made, source)
 
 
 def _unread(path: Path) -> str:
