@@ -99,6 +99,58 @@ def counting(path: Path) -> Path:
     return path
 
 
+def function_form(path: Path, text: str) -> dict[str, Any]:
+    """What is in the file of a model in function form."""
+    onnx.save(parse_model(text), path.with_suffix(".onnx"))
+    convert(path.with_suffix(".onnx"), path, verify=0)
+    return json.loads(path.read_text())
+
+
+@pytest.mark.parametrize("in_function", [False, True], ids=["in a graph", "in a function"])
+def test_an_operator_of_another_opset_than_the_models(tmp_path: Path, in_function: bool) -> None:
+    """Softmax-13, as a person or the engine takes it, in a model of opset 11, where it is along all later axes."""
+    text = """<ir_version: 8, opset_import: ["" : 11]> g (float[2, 3] x) => (float[2, 3] y) {
+        [y] y = Softmax <axis = 0> (x)
+    }"""
+    if in_function:
+        text = """<ir_version: 8, opset_import: ["" : 11, "mine" : 1]> g (float[2, 3] x) => (float[2, 3] y) {
+            y = mine.F (x)
+        } <domain: "mine", opset_import: ["" : 11]> F (p) => (q) { [y] q = Softmax <axis = 0> (p) }"""
+    tree = function_form(tmp_path / "m.json", text)
+    (model,) = tree.values()
+    holder = model["metadata"]["backedge"]["functions"][0]["body"] if in_function else model["graphs"]
+    (graph,) = holder.values()
+    (softmax,) = (one for one in graph["nodes"]["y"]["parameters"].values() if "function" in one)
+    assert softmax["function"] == "onnx::Softmax-11"
+    softmax["function"] = "onnx::Softmax"
+    convert(save(tmp_path, tree), tmp_path / "made.onnx", verify=0)
+    made = onnx.load(tmp_path / "made.onnx")
+    assert {(entry.domain, entry.version) for entry in made.opset_import if not entry.domain} == {("", 11)}
+    onnx.checker.check_model(made, full_check=True)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    (outcome,) = run_file("onnxruntime", tmp_path / "made.onnx", [{"x": x}])
+    assert outcome.outputs is not None, outcome.error
+    assert outcome.outputs["y"].dtype == np.float32 and outcome.outputs["y"].shape == (2, 3)
+    np.testing.assert_allclose(outcome.outputs["y"], np.exp(x) / np.exp(x).sum(0, keepdims=True), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("g (float[2] x) => (float[3] y) { y = Neg (x) }", "differ in dimension 0: (2) vs (3)"),
+        ("g (bool[2] a, int64[2] b) => (bool[2] y) { y = Xor (a, b) }", "unsupported type: tensor(int64)"),
+    ],
+    ids=["a declared size", "an element type"],
+)
+def test_what_onnx_objects_to_in_a_function_form_is_a_note(tmp_path: Path, text: str, told: str) -> None:
+    """As where the source is that ONNX model."""
+    function_form(tmp_path / "m.json", f'<ir_version: 8, opset_import: ["" : 15]> {text}')
+    report = convert(tmp_path / "m.json", tmp_path / "made.onnx", opset=13, verify=1)
+    assert report.written and not report.refusal
+    (note,) = (note for note in report.notes if "objects as to the source" in note)
+    assert told in note
+
+
 @pytest.mark.parametrize("suffix", ["json", "yaml", "yml", "bson"])
 def test_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str) -> None:
     source = counting(tmp_path / "m.onnx")

@@ -22,7 +22,7 @@ from ....passes.rewrite import Builder, Rewriter, view
 from ....passes.schemas import since_version
 from ....passes.tensor import TensorData
 from ....passes.types import Type
-from ...onnx.opset import change_opset
+from ...onnx.opset import at_opset
 from ..model import ENGINE_OPSET
 
 ORIGIN = "mdf.origin"
@@ -63,7 +63,8 @@ def prepared(graph: Graph, opset: int | None = None) -> Graph:
         InvalidModel: there is no such opset.
     """
     if opset is not None:
-        return change_opset(graph, opset) if opset != graph.opsets.get("") else graph.copy()
+        brought = at_opset(graph, opset)
+        return graph.copy() if brought is graph else brought
     calls = {key[:2] for key in graph.functions}
     with bulk():
         made, typed = graph.copy(), graph.copy()
