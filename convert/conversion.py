@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..passes.errors import BackedgeError, InvalidModel
+from ..passes.errors import InvalidModel
 from ..passes.garbage import release
 from ..passes.graph import NOTES, Graph
 from ..passes.operator_list import OperatorList, operator_list
@@ -23,7 +23,7 @@ from ..passes.workarounds import keeping_to_the_text
 from ..runtime.compare.record import Report
 from .budget import TIMEOUT, TRIALS
 from .conversion_report import ConversionReport
-from .files import Opset, judged, load, to_dialect, to_hub
+from .files import Opset, as_a_file_of, judged, load, objection, to_hub
 from .format import FORMATS, Arguments, Format, MdfStyle, format_of
 from .objects import Source, stored
 from .refused import with_every_refusal
@@ -271,8 +271,8 @@ def _check_source(comparison: Report, origin: Format, source: Path) -> None:
     own = {run.status for run in runs if run.runnable == origin.runtime}
     ours = {run.status for run in runs if not run.own}
     has_failed = comparison.verdict == "different" or ours == {"run"} or not origin.check.by_loading
-    if own == {"load"} and has_failed and (told := origin.check.objection(source)):
-        raise InvalidModel(f"{source}: {origin.check.name} refuses it: {told}")
+    if own == {"load"} and has_failed and (told := objection(source, origin)):
+        raise InvalidModel(f"{source}: {told}")
 
 
 def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format, source: Path) -> None:
@@ -286,7 +286,7 @@ def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format
     found = wanted.check.objection(draft)
     if not found:
         return
-    with in_its_dialect(source, origin, wanted) as (own, given):
+    with as_a_file_of(wanted, source, origin) as (own, given):
         is_alike = own.check == wanted.check and wanted.check.objects_alike(found, draft, given)
         told = "" if is_alike else own.check.objection(given)
     if is_alike:
@@ -299,26 +299,6 @@ def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format
         )
     else:
         report.refusal = f"{wanted.check.name} refuses it: {found}"
-
-
-@contextlib.contextmanager
-def in_its_dialect(source: Path, origin: Format, wanted: Format) -> Iterator[tuple[Format, Path]]:
-    """A source and its format, to be compared with what was made of it; where files of its format hold graphs of the
-    other's dialect, as MDF does with ONNX's operators, what this graph is as a file of the other.
-
-    The checker of the source's own format knows nothing of such operators.
-    """
-    graph = load(source, origin.name)
-    if origin.dialect == wanted.dialect or graph.dialect != wanted.dialect:
-        yield origin, source
-        return
-    with scratch() as folder:
-        path, format = folder / f"source{wanted.suffixes[0]}", wanted
-        try:
-            wanted.write(to_dialect(graph, wanted), path)
-        except BackedgeError:
-            path, format = source, origin
-        yield format, path
 
 
 def _failure(comparison: Report, runtime: str) -> str:

@@ -19,11 +19,12 @@ from ..passes.outputs import drafted
 from ..passes.pipeline import Pipeline
 from ..passes.progress import stage
 from ..passes.schema_check import check_forms
+from ..passes.scratch import scratch
 from ..passes.structure.canonical import canonicalize
 from ..passes.structure.sequences import SequencesToStacks
 from ..passes.structure.simplify import RemoveDead
 from ..passes.types import SequenceType
-from .format import FORMATS, Format, format_of
+from .format import FORMATS, Format, format_of, format_of_dialect
 from .objects import Source, stored
 
 Opset = int | Literal["min"] | None
@@ -105,11 +106,45 @@ def judged(path: Path, format: str | None = None) -> Iterator[None]:
     except RecursionError:
         raise TooLarge(f"{path}: nested too deeply") from None
     except Exception as error:
-        check = format_of(path, format).check
-        found = check.objection(path)
+        found = objection(path, format_of(path, format))
         if not found:
             raise
-        raise InvalidModel(f"{path}: {check.name} refuses it: {found}") from error
+        raise InvalidModel(f"{path}: {found}") from error
+
+
+def objection(path: Path, format: Format) -> str:
+    """Who refuses a file of a format, and why; "" where nobody does.
+
+    That is the format's own checker; where the file holds a graph of another format's dialect, as of ONNX's operators
+    in MDF, also that format's.
+    """
+    found = format.check.objection(path)
+    if found:
+        return f"{format.check.name} refuses it: {found}"
+    with contextlib.ExitStack() as stack:
+        try:
+            other = format_of_dialect(load(path, format.name).dialect)
+            other, written = stack.enter_context(as_a_file_of(other, path, format))
+        except Exception:  # that is what is being looked into
+            return ""
+        found = "" if other is format else other.check.objection(written)
+    return f"{other.check.name} refuses it: {found}" if found else ""
+
+
+@contextlib.contextmanager
+def as_a_file_of(wanted: Format, path: Path, format: Format) -> Iterator[tuple[Format, Path]]:
+    """A file that holds a graph of another format's dialect as a file of that, with its format; else as it is."""
+    graph = load(path, format.name)
+    if format.dialect == wanted.dialect or graph.dialect != wanted.dialect:
+        yield format, path
+        return
+    with scratch() as folder:
+        made = folder / f"model{wanted.suffixes[0]}"
+        try:
+            wanted.write(to_dialect(graph, wanted), made)
+        except BackedgeError:
+            made, wanted = path, format
+        yield wanted, made
 
 
 def to_hub(graph: Graph) -> Graph:

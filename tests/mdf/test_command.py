@@ -11,6 +11,9 @@ import onnx
 import pytest
 from backedge.convert import convert, load
 from backedge.convert.cli import main
+from backedge.convert.files import objection
+from backedge.convert.format import FORMATS
+from backedge.passes.errors import InvalidModel
 from backedge.runtime import run as run_graph
 from backedge.runtime.oracles import run_file
 from onnx.parser import parse_model
@@ -151,6 +154,31 @@ def test_what_onnx_objects_to_in_a_function_form_is_a_note(tmp_path: Path, text:
     assert told in note
 
 
+def test_onnx_is_asked_about_function_forms_alone(tmp_path: Path) -> None:
+    mdf = FORMATS["mdf"]
+    text = "g (bool[2] a, int64[2] b) => (bool[2] y) { y = Xor (a, b) }"
+    function_form(tmp_path / "m.json", f'<ir_version: 8, opset_import: ["" : 15]> {text}')
+    found = objection(tmp_path / "m.json", mdf)
+    assert found.startswith("ONNX's checker refuses it: ") and "unsupported type: tensor(int64)" in found
+    assert objection(counting(tmp_path / "good.onnx"), FORMATS["onnx"]) == ""
+    convert(tmp_path / "good.onnx", tmp_path / "good.json", verify=0)
+    assert objection(tmp_path / "good.json", mdf) == ""
+    assert objection(save(tmp_path, EXAMPLES["threshold"], "native.json"), mdf) == ""
+
+
+def test_a_failure_over_what_onnx_refuses_in_a_function_form_is_the_files(tmp_path: Path) -> None:
+    """Adapters rely on what ONNX's inference checks, and MDF's engine doesn't know these operators."""
+    text = """<ir_version: 10, opset_import: ["" : 22]> g (float[1, 1, 4, 4] x) => (y) {
+        y = AveragePool <ceil_mode = 1, dilations = [1, 1], kernel_shape = [2, 2], strides = [2, 2]> (x)
+    }"""
+    tree = function_form(tmp_path / "m.json", text)
+    (graph,) = tree["g"]["graphs"].values()
+    (node,) = (node for node in graph["nodes"].values() if "strides" in node.get("parameters", {}))
+    node["parameters"]["strides"]["value"] = [2]
+    with pytest.raises(InvalidModel, match=r"'y' contradicts its operator: .*strides has incorrect size"):
+        convert(save(tmp_path, tree), tmp_path / "made.onnx", opset=18, verify=0)
+
+
 @pytest.mark.parametrize("suffix", ["json", "yaml", "yml", "bson"])
 def test_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str) -> None:
     source = counting(tmp_path / "m.onnx")
@@ -239,6 +267,28 @@ DOCUMENTS = {
     "cut.bson": b"\xff\x00\x00\x00\x03m\x00",
     "huge.json": json.dumps(
         node_of(input_ports={"i": {"shape": [10**9, 10**9]}}, output_ports={"o": {"value": "i"}})
+    ).encode(),
+    "huge-state.json": json.dumps(
+        graph_of(
+            nodes={
+                "A": {"parameters": {"p": {"value": 1}}, "output_ports": {"o": {"value": "p"}}},
+                "B": {"input_ports": {"i": {"shape": [10**10]}}, "output_ports": {"o": {"value": "i"}}},
+            },
+            edges={"e": {"sender": "A", "sender_port": "o", "receiver": "B", "receiver_port": "i"}},
+        )
+    ).encode(),
+    "no-size.json": json.dumps(
+        {
+            "m": {
+                **node_of(input_ports={"i": {}}, output_ports={"o": {"value": "numpy.float32(i)"}})["m"],
+                "metadata": {
+                    "backedge": {
+                        "inputs": [{"name": "i", "node": "A", "port": "i", "shape": [3.4e38]}],
+                        "outputs": [{"name": "o", "node": "A", "port": "o"}],
+                    }
+                },
+            }
+        }
     ).encode(),
     "empty.json": b"",
     "text.json": b'"m"',

@@ -12,6 +12,7 @@ from typing import Any
 
 from ....passes.constant_analysis import static_array
 from ....passes.errors import BackedgeError
+from ....passes.faults import blaming
 from ....passes.garbage import bulk
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import infer
@@ -128,7 +129,8 @@ def here_of(node: Node) -> Node | None:
         inputs.append(used)
         if value is not None and used is not None:
             own[used] = value
-    results = Walk({"": ENGINE_OPSET})(op, view(node, inputs))
+    with blaming(node):
+        results = Walk({"": ENGINE_OPSET})(op, view(node, inputs))
     made = op.graph.nodes[0] if len(op.graph.nodes) == 1 else None
     named = [(value, index) for index, value in enumerate(results) if node.outputs[index].name]
     if made is None or made.op != node.op or any((value.producer, value.index) != (made, at) for value, at in named):
