@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -12,9 +11,9 @@ from ..passes.certain_size import check_sizes
 from ..passes.depth import admit
 from ..passes.errors import BackedgeError, InvalidModel, TooLarge
 from ..passes.garbage import bulk
-from ..passes.graph import RAISER, Graph, Value
+from ..passes.graph import FILE_BYTES, RAISER, Graph, Value
 from ..passes.infer import infer
-from ..passes.limits import note_stored
+from ..passes.limits import FileBytes
 from ..passes.outputs import drafted
 from ..passes.pipeline import Pipeline
 from ..passes.progress import stage
@@ -24,6 +23,7 @@ from ..passes.structure.canonical import canonicalize
 from ..passes.structure.sequences import SequencesToStacks
 from ..passes.structure.simplify import RemoveDead
 from ..passes.types import SequenceType
+from .file_state import FileState
 from .format import FORMATS, Format, format_of, format_of_dialect
 from .objects import Source, stored
 
@@ -52,12 +52,13 @@ def _read(path: Path, format: str | None) -> Graph:
     stage(f"reading {path.name}")
     if not path.is_file():
         raise InvalidModel(f"{path}: {'it is no regular file' if path.exists() else 'no such file'}")
-    before = path.stat()
-    note_stored(before.st_size)
+    before = FileState.of(path)
+    held = FileBytes(before.size)
     try:
-        with _unchanged(path, before):
+        with _unchanged(before):
             graph = found.read(path)
         graph.meta[RAISER] = to_hub  # so that `runtime.run`, which knows no format, can run it
+        graph.meta[FILE_BYTES] = held
         return graph
     except RecursionError:
         raise TooLarge(f"{path}: nested too deeply") from None
@@ -66,7 +67,7 @@ def _read(path: Path, format: str | None) -> Graph:
 
 
 @contextlib.contextmanager
-def _unchanged(path: Path, before: os.stat_result) -> Iterator[None]:
+def _unchanged(before: FileState) -> Iterator[None]:
     """While a file is read, whose state was this before.
 
     Raises:
@@ -78,15 +79,8 @@ def _unchanged(path: Path, before: os.stat_result) -> Iterator[None]:
         yield
     except Exception as error:
         failed = error
-    try:
-        now = path.stat()
-        is_same = os.path.samestat(before, now)
-        is_same_content = (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-    except FileNotFoundError:
-        is_same = is_same_content = False
-    if not is_same or not is_same_content:
-        change = "changed" if is_same else "replaced"
-        raise InvalidModel(f"{path}: it was {change} while it was read") from failed
+    if change := before.change():
+        raise InvalidModel(f"{before.path}: it was {change} while it was read") from failed
     if failed is not None:
         raise failed
 
@@ -159,7 +153,7 @@ def to_hub(graph: Graph) -> Graph:
     admit(graph)
     if graph.dialect == "hub":
         return graph
-    raised = FORMATS[graph.dialect].raise_graph(graph)
+    raised = _of_same_files(FORMATS[graph.dialect].raise_graph(graph), graph)
     check_forms(raised)
     canonicalize(raised)
     check_sizes(raised)
@@ -196,14 +190,21 @@ def to_dialect(graph: Graph, target: Format, opset: Opset = None, *, given: bool
         return target.lowest(graph)
     if not target.goes_by_hub(graph.dialect, opset):
         direct = target.direct.get(graph.dialect)
-        return graph if direct is None else direct(graph, opset)
+        return graph if direct is None else _of_same_files(direct(graph, opset), graph)
     hub = to_hub(graph)
     given = given or hub is not graph
     if not target.has_sequences and any(isinstance(value.type, SequenceType) for value in _all_values(hub)):
         hub, given = hub if given else hub.copy(), True
         Pipeline([SequencesToStacks(), RemoveDead()])(hub)
         infer(hub)
-    return target.lower_graph(hub, opset, given=given)
+    return _of_same_files(target.lower_graph(hub, opset, given=given), hub)
+
+
+def _of_same_files(made: Graph, graph: Graph) -> Graph:
+    """A graph that was made of another one, as one that takes as much memory."""
+    if FILE_BYTES in graph.meta:
+        made.meta[FILE_BYTES] = graph.meta[FILE_BYTES]
+    return made
 
 
 def _all_values(graph: Graph) -> Iterator[Value]:
