@@ -23,7 +23,7 @@ from ..passes.workarounds import keeping_to_the_text
 from ..runtime.compare.record import Report
 from .budget import TIMEOUT, TRIALS
 from .conversion_report import ConversionReport
-from .files import Opset, judged, load, to_hub
+from .files import Opset, as_a_file_of, judged, load, objection, to_hub
 from .format import FORMATS, Arguments, Format, MdfStyle, format_of
 from .objects import Source, stored
 from .refused import with_every_refusal
@@ -271,8 +271,8 @@ def _check_source(comparison: Report, origin: Format, source: Path) -> None:
     own = {run.status for run in runs if run.runnable == origin.runtime}
     ours = {run.status for run in runs if not run.own}
     has_failed = comparison.verdict == "different" or ours == {"run"} or not origin.check.by_loading
-    if own == {"load"} and has_failed and (told := origin.check.objection(source)):
-        raise InvalidModel(f"{source}: {origin.check.name} refuses it: {told}")
+    if own == {"load"} and has_failed and (told := objection(source, origin)):
+        raise InvalidModel(f"{source}: {told}")
 
 
 def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format, source: Path) -> None:
@@ -286,10 +286,13 @@ def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format
     found = wanted.check.objection(draft)
     if not found:
         return
-    if origin.check == wanted.check and wanted.check.objects_alike(found, draft, source):
+    with as_a_file_of(wanted, source, origin) as (own, given):
+        is_alike = own.check == wanted.check and wanted.check.objects_alike(found, draft, given)
+        told = "" if is_alike else own.check.objection(given)
+    if is_alike:
         report.notes.append(f"{wanted.check.name} objects as to the source: {found}")
-    elif told := origin.check.objection(source):
-        raise InvalidModel(f"{source}: {origin.check.name} refuses it: {told}")
+    elif told:
+        raise InvalidModel(f"{source}: {own.check.name} refuses it: {told}")
     elif report.verification is not None and (told := _failure(report.verification, origin.runtime)):
         raise InvalidModel(
             f"{source}: it can't be run ({told}), and {wanted.check.name} refuses what it becomes: {found}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -12,18 +11,20 @@ from ..passes.certain_size import check_sizes
 from ..passes.depth import admit
 from ..passes.errors import BackedgeError, InvalidModel, TooLarge
 from ..passes.garbage import bulk
-from ..passes.graph import RAISER, Graph, Value
+from ..passes.graph import FILE_BYTES, RAISER, Graph, Value
 from ..passes.infer import infer
-from ..passes.limits import note_stored
+from ..passes.limits import FileBytes
 from ..passes.outputs import drafted
 from ..passes.pipeline import Pipeline
 from ..passes.progress import stage
 from ..passes.schema_check import check_forms
+from ..passes.scratch import scratch
 from ..passes.structure.canonical import canonicalize
 from ..passes.structure.sequences import SequencesToStacks
 from ..passes.structure.simplify import RemoveDead
 from ..passes.types import SequenceType
-from .format import FORMATS, Format, format_of
+from .file_state import FileState
+from .format import FORMATS, Format, format_of, format_of_dialect
 from .objects import Source, stored
 
 Opset = int | Literal["min"] | None
@@ -51,12 +52,13 @@ def _read(path: Path, format: str | None) -> Graph:
     stage(f"reading {path.name}")
     if not path.is_file():
         raise InvalidModel(f"{path}: {'it is no regular file' if path.exists() else 'no such file'}")
-    before = path.stat()
-    note_stored(before.st_size)
+    before = FileState.of(path)
+    held = FileBytes(before.size)
     try:
-        with _unchanged(path, before):
+        with _unchanged(before):
             graph = found.read(path)
         graph.meta[RAISER] = to_hub  # so that `runtime.run`, which knows no format, can run it
+        graph.meta[FILE_BYTES] = held
         return graph
     except RecursionError:
         raise TooLarge(f"{path}: nested too deeply") from None
@@ -65,7 +67,7 @@ def _read(path: Path, format: str | None) -> Graph:
 
 
 @contextlib.contextmanager
-def _unchanged(path: Path, before: os.stat_result) -> Iterator[None]:
+def _unchanged(before: FileState) -> Iterator[None]:
     """While a file is read, whose state was this before.
 
     Raises:
@@ -77,15 +79,8 @@ def _unchanged(path: Path, before: os.stat_result) -> Iterator[None]:
         yield
     except Exception as error:
         failed = error
-    try:
-        now = path.stat()
-        is_same = os.path.samestat(before, now)
-        is_same_content = (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-    except FileNotFoundError:
-        is_same = is_same_content = False
-    if not is_same or not is_same_content:
-        change = "changed" if is_same else "replaced"
-        raise InvalidModel(f"{path}: it was {change} while it was read") from failed
+    if change := before.change():
+        raise InvalidModel(f"{before.path}: it was {change} while it was read") from failed
     if failed is not None:
         raise failed
 
@@ -105,11 +100,45 @@ def judged(path: Path, format: str | None = None) -> Iterator[None]:
     except RecursionError:
         raise TooLarge(f"{path}: nested too deeply") from None
     except Exception as error:
-        check = format_of(path, format).check
-        found = check.objection(path)
+        found = objection(path, format_of(path, format))
         if not found:
             raise
-        raise InvalidModel(f"{path}: {check.name} refuses it: {found}") from error
+        raise InvalidModel(f"{path}: {found}") from error
+
+
+def objection(path: Path, format: Format) -> str:
+    """Who refuses a file of a format, and why; "" where nobody does.
+
+    That is the format's own checker; where the file holds a graph of another format's dialect, as of ONNX's operators
+    in MDF, also that format's.
+    """
+    found = format.check.objection(path)
+    if found:
+        return f"{format.check.name} refuses it: {found}"
+    with contextlib.ExitStack() as stack:
+        try:
+            other = format_of_dialect(load(path, format.name).dialect)
+            other, written = stack.enter_context(as_a_file_of(other, path, format))
+        except Exception:  # that is what is being looked into
+            return ""
+        found = "" if other is format else other.check.objection(written)
+    return f"{other.check.name} refuses it: {found}" if found else ""
+
+
+@contextlib.contextmanager
+def as_a_file_of(wanted: Format, path: Path, format: Format) -> Iterator[tuple[Format, Path]]:
+    """A file that holds a graph of another format's dialect as a file of that, with its format; else as it is."""
+    graph = load(path, format.name)
+    if format.dialect == wanted.dialect or graph.dialect != wanted.dialect:
+        yield format, path
+        return
+    with scratch() as folder:
+        made = folder / f"model{wanted.suffixes[0]}"
+        try:
+            wanted.write(to_dialect(graph, wanted), made)
+        except BackedgeError:
+            made, wanted = path, format
+        yield wanted, made
 
 
 def to_hub(graph: Graph) -> Graph:
@@ -124,7 +153,7 @@ def to_hub(graph: Graph) -> Graph:
     admit(graph)
     if graph.dialect == "hub":
         return graph
-    raised = FORMATS[graph.dialect].raise_graph(graph)
+    raised = _of_same_files(FORMATS[graph.dialect].raise_graph(graph), graph)
     check_forms(raised)
     canonicalize(raised)
     check_sizes(raised)
@@ -161,14 +190,21 @@ def to_dialect(graph: Graph, target: Format, opset: Opset = None, *, given: bool
         return target.lowest(graph)
     if not target.goes_by_hub(graph.dialect, opset):
         direct = target.direct.get(graph.dialect)
-        return graph if direct is None else direct(graph, opset)
+        return graph if direct is None else _of_same_files(direct(graph, opset), graph)
     hub = to_hub(graph)
     given = given or hub is not graph
     if not target.has_sequences and any(isinstance(value.type, SequenceType) for value in _all_values(hub)):
         hub, given = hub if given else hub.copy(), True
         Pipeline([SequencesToStacks(), RemoveDead()])(hub)
         infer(hub)
-    return target.lower_graph(hub, opset, given=given)
+    return _of_same_files(target.lower_graph(hub, opset, given=given), hub)
+
+
+def _of_same_files(made: Graph, graph: Graph) -> Graph:
+    """A graph that was made of another one, as one that takes as much memory."""
+    if FILE_BYTES in graph.meta:
+        made.meta[FILE_BYTES] = graph.meta[FILE_BYTES]
+    return made
 
 
 def _all_values(graph: Graph) -> Iterator[Value]:

@@ -247,10 +247,6 @@ def _without_opset(lower: Callable[..., Graph], reason: str, **options: Any) -> 
     return lower_graph
 
 
-def _at_opset(graph: Graph, opset: int | None) -> Graph:
-    return graph if opset in (None, graph.opsets.get("")) else _Lazy(".onnx.opset", "change_opset")(graph, opset or 0)
-
-
 _NO_VERSIONS = "HLO takes no --opset: it has no versions"
 _HLO = Format(
     name="hlo",
@@ -297,7 +293,7 @@ FORMATS: dict[str, Format] = {
                 ObjectType("torch.onnx", "ONNXProgram", _Lazy(".onnx.objects", "store_program")),
             ),
             writes_hub=True,
-            direct={"onnx": _at_opset},
+            direct={"onnx": _Lazy(".onnx.opset", "at_opset")},
             has_sequences=True,
             lowest=_Lazy(".onnx.opset", "lowest_opset"),
             listed=ListedOperators(_Lazy(".onnx.opset", "listed_opset"), _Lazy(".onnx.opset", "with_listed_operators")),

@@ -78,7 +78,7 @@ def guarded(asked: Limits, tell: Callable[[Ending], None]) -> Iterator[None]:
         if sys.platform != "linux" or threading.current_thread() is not threading.main_thread():
             yield
         else:
-            with _Guard(asked, tell):
+            with limits.one_call(), _Guard(asked, tell):
                 yield
     finally:
         if before is None:

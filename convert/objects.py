@@ -14,6 +14,7 @@ from typing import Any
 from ..passes.depth import admit
 from ..passes.errors import InvalidModel, Unsupported
 from ..passes.graph import Graph
+from ..passes.limits import one_call
 from ..passes.outputs import settle
 from ..passes.schemas import HUB_OPSET
 from ..passes.scratch import scratch
@@ -63,6 +64,17 @@ def stored(
         TypeError: `source` is nothing of this.
         InvalidModel: it can't be stored. Whatever is raised inside names the source, not the temporary file.
     """
+    with one_call():
+        yield from _stored(source, format, args, constants, static_args)
+
+
+def _stored(
+    source: Source,
+    format: str | None,
+    args: Sequence[Any] | None,
+    constants: Arguments,
+    static_args: Arguments,
+) -> Iterator[Stored]:
     settled: Mapping[str, Mapping[str, Any]] = {}
     called = None
     if args is not None or _any(constants) or _any(static_args):

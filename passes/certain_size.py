@@ -39,6 +39,15 @@ def check_sizes(graph: Graph) -> None:
             raise Endless(f"{node!r}: nothing ends this loop: it has no trip count, and its condition stays true")
 
 
+def check_array(type: TensorType, where: str) -> None:
+    """Before an array is made of which a file only says the shape.
+
+    Raises:
+        TooLarge: it takes more than `limits.room`.
+    """
+    _check(Value("", type), where, room())
+
+
 def check_text(graph: Graph, times: int) -> None:
     """Before constants are written as text, all at once.
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import onnx
 
 from .constraints import misfit
+from .errors import BackedgeError, InvalidModel
 from .graph import Node
 from .infer import infer_node, infer_strictly, small_data
 from .schema_check import problem
@@ -30,6 +34,27 @@ def fault_of(node: Node) -> str:
         if _conflict(value.type, found):
             return f": {value.name!r} is declared {value.type}, and is {found}"
     return misfit(node) or tree_fault(node)
+
+
+@contextlib.contextmanager
+def blaming(node: Node, is_given: bool = True) -> Iterator[None]:
+    """Around work on an operator of a file: where that fails in a way that it never should, and something is wrong with
+    the operator, the file is to blame.
+
+    Args:
+        is_given: whether it is a file's.
+
+    Raises:
+        InvalidModel: what is wrong with it.
+    """
+    try:
+        yield
+    except (BackedgeError, MemoryError):
+        raise
+    except Exception as error:
+        if is_given and (fault := fault_of(node)):
+            raise InvalidModel(f"{node!r}{fault}") from error
+        raise
 
 
 def _conflict(declared: Type | None, found: Type | None) -> bool:

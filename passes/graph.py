@@ -23,7 +23,7 @@ from .node import Node, Value
 from .tensor import TensorData
 from .types import TensorType, Type
 
-__all__ = ["DEFAULT", "GIVEN", "NOTES", "SETTLED", "Graph", "Node", "OutputSpec", "Value"]
+__all__ = ["DEFAULT", "FILE_BYTES", "GIVEN", "NOTES", "SETTLED", "Graph", "Node", "OutputSpec", "Value"]
 
 GIVEN = "given"
 """Key in the `meta` of a graph: its operators are ONNX's and a file's own, so that a file may be blamed for them."""
@@ -36,6 +36,9 @@ SETTLED = "settled"
 
 RAISER = "raise"
 """Key in the `meta` of the graph of a file: the function that gives a hub graph that means the same."""
+
+FILE_BYTES = "file_bytes"
+"""Key in the `meta` of the graph of a file, and of those made of it: its `limits.FileBytes`."""
 
 DEFAULT = "default"
 """Key in the `meta` of an input that is no constant: what it is where nobody feeds it, a TensorData."""

@@ -8,7 +8,11 @@ are ordinary, and so is a multiple of what was read.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import weakref
+from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 MOST_NODES = 2_000_000
@@ -43,8 +47,6 @@ less: with exit code 1, or as if by Ctrl-C."""
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 
-_stored = 0
-
 
 def memory() -> int:
     """Bytes that the values which a model computes may take."""
@@ -52,27 +54,60 @@ def memory() -> int:
     return int(text) if text.isdecimal() else MEMORY
 
 
-def note_stored(size: int) -> None:
-    """Tell that so many bytes of a model stand in a file which is being read."""
-    global _stored
-    _stored += size
+_noted: dict[int, int] = {}
+"""The bytes of each `FileBytes`, by its number."""
+_numbers = itertools.count()
+_call: ContextVar[list[FileBytes] | None] = ContextVar("call", default=None)
+"""What was read in the call that is worked on."""
+
+
+class FileBytes:
+    """Bytes of a model that stand in files. They count as long as this is there: graphs and constants that were read
+    from the files hold it, and the call in which they were read does (see `one_call`)."""
+
+    __slots__ = ("__weakref__", "_number")
+
+    def __init__(self, size: int = 0) -> None:
+        self._number = next(_numbers)
+        _noted[self._number] = size
+        weakref.finalize(self, _noted.pop, self._number, None).atexit = False
+        held = _call.get()
+        if held is not None:
+            held.append(self)
+
+    def add(self, size: int) -> None:
+        """So many more."""
+        _noted[self._number] = _noted.get(self._number, 0) + size
+
+
+@contextlib.contextmanager
+def one_call() -> Iterator[None]:
+    """Until this call ends, all that was read in it counts: a graph may be gone when other processes begin to work on
+    its file. Calls in a call are of that one."""
+    if _call.get() is not None:
+        yield
+        return
+    token = _call.set([])
+    try:
+        yield
+    finally:
+        _call.reset(token)
 
 
 def forget_stored() -> None:
     """Another model is begun with."""
-    global _stored
-    _stored = 0
+    _noted.clear()
 
 
 def room() -> int:
-    """Bytes that work on the models read so far may take beside what was there before, never all of the machine's."""
+    """Bytes that work on the models that count may take beside what was there before, never all of the machine's."""
     given = os.environ.get(_ROOM, "")
-    return min(int(given) if given.isdecimal() else memory() + FOLD * _stored, machine_memory() * 3 // 4)
+    return min(int(given) if given.isdecimal() else memory() + FOLD * stored(), machine_memory() * 3 // 4)
 
 
 def stored() -> int:
-    """Bytes of the models that were read so far."""
-    return _stored
+    """Bytes of the models that were read, as far as they count."""
+    return sum(_noted.copy().values())
 
 
 def for_children() -> dict[str, str]:

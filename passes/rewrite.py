@@ -20,8 +20,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
-from .errors import BackedgeError, InvalidModel, Unsupported
-from .faults import fault_of
+from .errors import Unsupported
+from .faults import blaming
 from .graph import GIVEN, Graph, Node, Value
 from .infer import constants_around
 from .loop import DOMAIN as HUB_DOMAIN
@@ -384,15 +384,10 @@ class Builder:
         before = self.rewriter.origin
         self.rewriter.origin = self.rewriter.made_of or node.origin
         try:
-            made = self._rewritten(node)
-        except BackedgeError:
-            raise
+            with blaming(node, self.rewriter.given):
+                made = self._rewritten(node)
         except MemoryError as error:
             raise Unsupported(node, f"it takes more memory than there is ({error})") from error
-        except Exception as error:
-            if self.rewriter.given and (fault := fault_of(node)):
-                raise InvalidModel(f"{node!r}{fault}") from error
-            raise
         finally:
             self.rewriter.origin = before
         results = [made] if isinstance(made, Value) else list(made)

@@ -9,6 +9,7 @@ from typing import Any
 
 from onnx.defs import OpSchema
 
+from .equations import equation_fault
 from .errors import InvalidModel
 from .graph import Graph, Node, Value
 from .protos import DTYPES, AttributeRef, SparseData
@@ -152,7 +153,7 @@ def problem(node: Node) -> str:
     length = listed.tensor.shape[0] if listed is not None and listed.rank == 1 and listed.tensor.shape else None
     if isinstance(length, int) and length > _MOST_AXES:
         return f" lists {length} axes"
-    fault = shape_fault(node)
+    fault = shape_fault(node) or equation_fault(node)
     if fault:
         return fault
     parts = node.attributes.get("num_outputs") if node.op == ("", "Split") else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,13 +12,43 @@ import numpy as np
 from onnx import TensorProto, numpy_helper
 
 from ...passes.errors import InvalidModel
-from ...passes.limits import note_stored
+from ...passes.limits import FileBytes
 from ...passes.protos import dtype_of, tensor_to_proto
 from ...passes.tensor import TensorData
+from ..file_state import FileState
 
 _CHUNK = 1 << 24
 ALIGNMENT = 4096
 """Offsets are multiples of this, as memory maps like them."""
+
+
+class DataFile:
+    """A file beside a model, as it was when the model was read.
+
+    Raises:
+        OSError: there is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.state = FileState.of(path)
+        self.used = FileBytes()
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """The file, to be read.
+
+        Raises:
+            InvalidModel: it isn't there any more, or isn't what it was.
+        """
+        try:
+            file = self.path.open("rb")
+        except OSError as error:
+            raise InvalidModel(f"external data {self.path} can't be read: {error.strerror or error}") from None
+        with file:
+            if change := self.state.change(file.fileno()):
+                raise InvalidModel(f"external data {self.path} was {change} since its model was read")
+            yield file
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +56,16 @@ class External:
     """Where external data was found; a TensorData's `origin`."""
 
     proto: TensorProto
-    path: Path
+    file: DataFile
     offset: int
     length: int
 
 
-def read_external(proto: TensorProto, where: str, folder: Path) -> TensorData:
+def read_external(proto: TensorProto, where: str, folder: Path, files: dict[Path, DataFile]) -> TensorData:
     """The data of a TensorProto with `data_location` EXTERNAL, mapped from a file in (or below) `folder`.
+
+    Args:
+        files: those of the model that were found so far.
 
     Raises:
         InvalidModel: the location leaves the folder or is missing, or the range lies outside the file
@@ -49,6 +83,7 @@ def read_external(proto: TensorProto, where: str, folder: Path) -> TensorData:
         raise InvalidModel(f"{where}: external data {location!r} is outside of the model's folder")
     if not path.is_file():
         raise InvalidModel(f"{where}: external data file {location!r} is missing")
+    file = files.get(path) or files.setdefault(path, DataFile(path))
     data = TensorData(dtype, shape)
     try:
         offset = int(entries.get("offset") or 0)
@@ -57,21 +92,22 @@ def read_external(proto: TensorProto, where: str, folder: Path) -> TensorData:
         raise InvalidModel(f"{where}: external data offset or length is no number") from None
     if length != data.nbytes:
         raise InvalidModel(f"{where}: external data has {length} bytes, its shape {list(shape)} needs {data.nbytes}")
-    if offset < 0 or offset + length > path.stat().st_size:
+    if offset < 0 or offset + length > file.state.size:
         raise InvalidModel(f"{where}: external data ends past the end of {location!r}")
-    note_stored(length)
-    origin = External(proto, path, offset, length)
+    file.used.add(length)
+    origin = External(proto, file, offset, length)
     return TensorData(dtype, shape, load=_loader(origin), origin=origin)
 
 
 def _loader(origin: External) -> Callable[[], np.ndarray[Any, Any]]:
     def load() -> np.ndarray[Any, Any]:
-        dtype = dtype_of(origin.proto.data_type, str(origin.path))
+        dtype = dtype_of(origin.proto.data_type, str(origin.file.path))
         assert dtype is not None
         data = TensorData(dtype, tuple(origin.proto.dims))
         if not origin.length:
             return np.zeros(data.shape, data.dtype.numpy)
-        raw = np.memmap(origin.path, np.uint8, "r", origin.offset, (origin.length,))
+        with origin.file.opened() as file:
+            raw = np.memmap(file, np.uint8, "r", origin.offset, (origin.length,))
         if data.dtype.bits >= 8:
             return raw.view(data.dtype.numpy).reshape(data.shape)
         packed = TensorProto(data_type=origin.proto.data_type, dims=origin.proto.dims, raw_data=raw.tobytes())
@@ -97,7 +133,7 @@ class ExternalWriter:
             proto.data_type = source.proto.data_type
             proto.doc_string = source.proto.doc_string
             proto.metadata_props.extend(source.proto.metadata_props)
-            with source.path.open("rb") as file:
+            with source.file.opened() as file:
                 file.seek(source.offset)
                 left = source.length
                 while left:

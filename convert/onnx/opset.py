@@ -19,7 +19,7 @@ from ...passes.operator_list import OperatorList
 from ...passes.opset import Change, Log, raising_loops, restamped
 from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
-from ...passes.schemas import HUB_OPSET, schema
+from ...passes.schemas import HUB_OPSET, schema, since_version
 from ...passes.structure.containers import check_interface
 from ...passes.structure.simplify import RemoveDead
 from ...passes.tensor import TensorData
@@ -28,6 +28,32 @@ from .legalize import legalized
 from .lowering import DEFAULT_OPSET, finished, lower_operators, targets_of
 from .raising import Calls, FunctionKey, check_functions, function_rules
 from .write import IR_OF_OPSET, IR_WITH_DEFAULTS, IR_WITH_FUNCTIONS
+
+
+def at_opset(graph: Graph, opset: int | None = None) -> Graph:
+    """The graph at `opset`, its own where none is given; the same object where it is there with all its operators.
+
+    Graphs that were read from elsewhere, as from MDF, may hold operators of other versions than those of their opset.
+
+    Raises:
+        InvalidModel, Unsupported: see `change_opset`.
+    """
+    own = graph.opsets.get("")
+    wanted = own if opset is None else opset
+    if wanted is None or (wanted == own and _is_uniform(graph)):
+        return graph
+    return change_opset(graph, wanted)
+
+
+def _is_uniform(graph: Graph) -> bool:
+    """Whether all operators are of the versions that their opsets have."""
+    calls = {key[:2] for key in graph.functions}
+    for root in (graph, *(function.graph for function in graph.functions.values())):
+        for _, node in root.walk():
+            opset = root.opsets.get(node.domain)
+            if opset is not None and node.op not in calls and node.version != (since_version(*node.op, opset) or opset):
+                return False
+    return True
 
 
 def change_opset(graph: Graph, opset: int, operators: OperatorList | None = None) -> Graph:

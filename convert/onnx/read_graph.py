@@ -24,7 +24,7 @@ from ...passes.protos import (
 from ...passes.schemas import HUB_OPSETS, MOST_OPSET, since_version
 from ...passes.tensor import TensorData
 from ...passes.types import TensorType
-from .external import read_external
+from .external import DataFile, read_external
 
 # numbers, which are most attributes: where they stand
 _PLAIN = {
@@ -155,6 +155,7 @@ class GraphReader:
 
     def __init__(self, model: ModelProto, folder: Path) -> None:
         self.folder = folder
+        self.data_files: dict[Path, DataFile] = {}
         self.functions = set(map(function_key, model.functions))
         self.depth = 0
         graph = model.graph
@@ -168,7 +169,7 @@ class GraphReader:
             copied.CopyFrom(proto)
             proto = copied
         if proto.data_location == TensorProto.EXTERNAL:
-            return read_external(proto, where, self.folder)
+            return read_external(proto, where, self.folder, self.data_files)
         return tensor_from_proto(proto, where)
 
     # graphs --------------------------------------------------------------------------------------

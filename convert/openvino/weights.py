@@ -13,9 +13,10 @@ from typing import IO, Any
 import numpy as np
 
 from ...passes.errors import InvalidModel
-from ...passes.limits import note_stored, size_on_disk
+from ...passes.limits import FileBytes, size_on_disk
 from ...passes.tensor import TensorData
 from ...passes.types import DType
+from ..file_state import FileState
 from .types import LARGEST, shown
 
 _MOST_DIMENSIONS = 64  # of a NumPy array
@@ -25,9 +26,20 @@ _MOST_DIMENSIONS = 64  # of a NumPy array
 class Piece:
     """`origin` of a constant that was read: its bytes in the mapped file, and what they are."""
 
-    raw: np.ndarray[Any, np.dtype[np.uint8]]
+    weights: Weights
+    mapped: np.ndarray[Any, np.dtype[np.uint8]]
     dtype: DType
     count: int
+
+    @property
+    def raw(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """The bytes.
+
+        Raises:
+            InvalidModel: others stand in their place by now.
+        """
+        self.weights.check()
+        return self.mapped
 
 
 class Weights:
@@ -36,14 +48,17 @@ class Weights:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._raw: np.ndarray[Any, np.dtype[np.uint8]] | None = None
+        self._state: FileState | None = None
+        self._size = FileBytes()
 
     def _bytes(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
         if self._raw is None:
             if not self._path.is_file() and self._path.exists():  # a pipe would be waited for
                 raise InvalidModel(f"its constants, {self._path}, can't be read: no regular file")
-            note_stored(size_on_disk(self._path))
+            self._size.add(size_on_disk(self._path))
             try:
                 with open(self._path, "rb") as file:
+                    self._state = FileState.of(self._path, file.fileno())
                     empty = not file.seek(0, 2)
                     mapped = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except (OSError, ValueError) as error:
@@ -51,6 +66,15 @@ class Weights:
                 raise InvalidModel(f"its constants, {self._path}, can't be read: {reason}") from None
             self._raw = np.frombuffer(mapped, np.uint8)
         return self._raw
+
+    def check(self) -> None:
+        """Before bytes are looked at. A file that another one has replaced is still mapped.
+
+        Raises:
+            InvalidModel: it was written to.
+        """
+        if self._state is not None and self._state.change() == "changed":
+            raise InvalidModel(f"its constants, {self._path}, were changed since it was read")
 
     def constant(self, dtype: DType, shape: tuple[int, ...], offset: int, size: int) -> TensorData:
         """The constant in `size` bytes from `offset`, loaded when it is asked for.
@@ -64,9 +88,9 @@ class Weights:
         count = math.prod(shape)
         if len(shape) > _MOST_DIMENSIONS or math.prod(dim for dim in shape if dim) > LARGEST:
             raise InvalidModel(f"no array can have the shape {shown(str(list(shape)))}")
-        piece = Piece(raw[offset : offset + size], dtype, count)
+        piece = Piece(self, raw[offset : offset + size], dtype, count)
         if dtype is DType.STRING:
-            check_strings(piece.raw, count)
+            check_strings(piece.mapped, count)
         elif count and size != storage_size(dtype, count):
             raise InvalidModel(f"{size} bytes where {dtype.value}{list(shape)} takes {storage_size(dtype, count)}")
         return TensorData(dtype, shape, load=lambda: unpack(piece.raw, dtype, shape), origin=piece)

@@ -32,6 +32,7 @@ Plain = Any
 Tree = Mapping[str, Any]
 Kind = Literal["port", "parameter"]
 _Place = tuple[str, Kind, str]
+_LARGEST = 2**63 - 1
 _LIST_TEXT = re.compile(r"\((.*)\)|\[(.*)\]")
 
 
@@ -367,9 +368,9 @@ def _size(size: Plain, where: str) -> int | str:
             return int(size)
         if re.fullmatch(r"[^\W\d][\w.:/ +*()-]*", size):
             return size
-    elif isinstance(size, float) and size.is_integer() and size >= 0:
+    elif isinstance(size, float) and size.is_integer() and 0 <= size <= _LARGEST:
         return int(size)
-    elif isinstance(size, int) and not isinstance(size, bool) and size >= 0:
+    elif isinstance(size, int) and not isinstance(size, bool) and 0 <= size <= _LARGEST:
         return size
     raise InvalidModel(f"{where}: {str(size)[:60]!r} is no size of a shape")
 

@@ -22,7 +22,7 @@ from random import Random
 from types import FrameType
 from typing import Any
 
-from backedge.convert.files import load, to_dialect, to_hub
+from backedge.convert.files import as_a_file_of, load, objection, to_dialect, to_hub
 from backedge.convert.format import FORMATS, Format
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 from backedge.passes.graph import Value
@@ -106,7 +106,7 @@ def trial(sample: Sample, plan: Plan) -> Outcome:
         except MemoryError as error:
             return Outcome("finding", f"memory: {_innermost(error)}", traceback.format_exc())
         except Exception as error:
-            if found := _objection(Path(folder) / f"mutant{sample.suffix}"):  # as `convert.files.judged` asks
+            if found := _judgement(Path(folder) / f"mutant{sample.suffix}"):
                 return Outcome("judged", f"{type(error).__name__}: {_innermost(error)}", found)
             return Outcome("finding", f"{type(error).__name__}: {_innermost(error)}", traceback.format_exc())
 
@@ -144,7 +144,7 @@ def _steps(path: Path, folder: Path, plan: Plan) -> Outcome:
         target.write(to_dialect(graph, target, plan.opset), made)
         if found := _unread(made):
             return Outcome("finding", f"{own.name} to {target.name}, unread: {_kind_of(found)}", found)
-        if plan.checked and (found := _objection(made)) and not _objection(path) and not _misdeclared(made, path):
+        if plan.checked and (found := _objection(made)) and not _is_theirs(made, target, path, own):
             _try(to_hub(graph))  # what can't be run needn't become anything that its checker takes
             return Outcome("finding", f"{own.name} to {target.name}, refused: {_kind_of(found)}", found)
     except Unsupported as error:
@@ -177,6 +177,15 @@ def _own(path: Path) -> Format:
     return next(entry for entry in FORMATS.values() if path.suffix in entry.suffixes)
 
 
+def _judgement(path: Path) -> str:
+    """Who refuses a file, as `convert.files.judged` asks."""
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    try:
+        return objection(path, _own(path))
+    except Exception:
+        return ""
+
+
 def _objection(path: Path) -> str:
     """What the format's own checker says of a file. It has limits of its own, and isn't to be interrupted."""
     signal.setitimer(signal.ITIMER_PROF, 0)
@@ -186,11 +195,13 @@ def _objection(path: Path) -> str:
         return ""
 
 
-def _misdeclared(made: Path, path: Path) -> bool:
-    """Whether a checker only refuses what the source declares, too, as `convert` asks."""
-    check = _own(made).check
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    return check == _own(path).check and check.misdeclared(made, path)
+def _is_theirs(made: Path, target: Format, path: Path, own: Format) -> bool:
+    """Whether a checker objects to a source, too, or only to what it declares, as `convert` asks."""
+    with as_a_file_of(target, path, own) as (given, source):
+        if _objection(source):
+            return True
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return target.check == given.check and target.check.misdeclared(made, source)
 
 
 def _unread(path: Path) -> str:

@@ -11,6 +11,9 @@ import onnx
 import pytest
 from backedge.convert import convert, load
 from backedge.convert.cli import main
+from backedge.convert.files import objection
+from backedge.convert.format import FORMATS
+from backedge.passes.errors import InvalidModel
 from backedge.runtime import run as run_graph
 from backedge.runtime.oracles import run_file
 from onnx.parser import parse_model
@@ -97,6 +100,83 @@ def counting(path: Path) -> Path:
         }"""
     onnx.save(parse_model(text), path)
     return path
+
+
+def function_form(path: Path, text: str) -> dict[str, Any]:
+    """What is in the file of a model in function form."""
+    onnx.save(parse_model(text), path.with_suffix(".onnx"))
+    convert(path.with_suffix(".onnx"), path, verify=0)
+    return json.loads(path.read_text())
+
+
+@pytest.mark.parametrize("in_function", [False, True], ids=["in a graph", "in a function"])
+def test_an_operator_of_another_opset_than_the_models(tmp_path: Path, in_function: bool) -> None:
+    """Softmax-13, as a person or the engine takes it, in a model of opset 11, where it is along all later axes."""
+    text = """<ir_version: 8, opset_import: ["" : 11]> g (float[2, 3] x) => (float[2, 3] y) {
+        [y] y = Softmax <axis = 0> (x)
+    }"""
+    if in_function:
+        text = """<ir_version: 8, opset_import: ["" : 11, "mine" : 1]> g (float[2, 3] x) => (float[2, 3] y) {
+            y = mine.F (x)
+        } <domain: "mine", opset_import: ["" : 11]> F (p) => (q) { [y] q = Softmax <axis = 0> (p) }"""
+    tree = function_form(tmp_path / "m.json", text)
+    (model,) = tree.values()
+    holder = model["metadata"]["backedge"]["functions"][0]["body"] if in_function else model["graphs"]
+    (graph,) = holder.values()
+    (softmax,) = (one for one in graph["nodes"]["y"]["parameters"].values() if "function" in one)
+    assert softmax["function"] == "onnx::Softmax-11"
+    softmax["function"] = "onnx::Softmax"
+    convert(save(tmp_path, tree), tmp_path / "made.onnx", verify=0)
+    made = onnx.load(tmp_path / "made.onnx")
+    assert {(entry.domain, entry.version) for entry in made.opset_import if not entry.domain} == {("", 11)}
+    onnx.checker.check_model(made, full_check=True)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    (outcome,) = run_file("onnxruntime", tmp_path / "made.onnx", [{"x": x}])
+    assert outcome.outputs is not None, outcome.error
+    assert outcome.outputs["y"].dtype == np.float32 and outcome.outputs["y"].shape == (2, 3)
+    np.testing.assert_allclose(outcome.outputs["y"], np.exp(x) / np.exp(x).sum(0, keepdims=True), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("g (float[2] x) => (float[3] y) { y = Neg (x) }", "differ in dimension 0: (2) vs (3)"),
+        ("g (bool[2] a, int64[2] b) => (bool[2] y) { y = Xor (a, b) }", "unsupported type: tensor(int64)"),
+    ],
+    ids=["a declared size", "an element type"],
+)
+def test_what_onnx_objects_to_in_a_function_form_is_a_note(tmp_path: Path, text: str, told: str) -> None:
+    """As where the source is that ONNX model."""
+    function_form(tmp_path / "m.json", f'<ir_version: 8, opset_import: ["" : 15]> {text}')
+    report = convert(tmp_path / "m.json", tmp_path / "made.onnx", opset=13, verify=1)
+    assert report.written and not report.refusal
+    (note,) = (note for note in report.notes if "objects as to the source" in note)
+    assert told in note
+
+
+def test_onnx_is_asked_about_function_forms_alone(tmp_path: Path) -> None:
+    mdf = FORMATS["mdf"]
+    text = "g (bool[2] a, int64[2] b) => (bool[2] y) { y = Xor (a, b) }"
+    function_form(tmp_path / "m.json", f'<ir_version: 8, opset_import: ["" : 15]> {text}')
+    found = objection(tmp_path / "m.json", mdf)
+    assert found.startswith("ONNX's checker refuses it: ") and "unsupported type: tensor(int64)" in found
+    assert objection(counting(tmp_path / "good.onnx"), FORMATS["onnx"]) == ""
+    convert(tmp_path / "good.onnx", tmp_path / "good.json", verify=0)
+    assert objection(tmp_path / "good.json", mdf) == ""
+    assert objection(save(tmp_path, EXAMPLES["threshold"], "native.json"), mdf) == ""
+
+
+def test_a_failure_over_what_onnx_refuses_in_a_function_form_is_the_files(tmp_path: Path) -> None:
+    """Adapters rely on what ONNX's inference checks, and MDF's engine doesn't know these operators."""
+    text = """<ir_version: 10, opset_import: ["" : 22]> g (float[1, 1, 4, 4] x) => (y) {
+        y = AveragePool <ceil_mode = 1, dilations = [1, 1], kernel_shape = [2, 2], strides = [2, 2]> (x)
+    }"""
+    tree = function_form(tmp_path / "m.json", text)
+    (graph,) = tree["g"]["graphs"].values()
+    (node,) = (node for node in graph["nodes"].values() if "strides" in node.get("parameters", {}))
+    node["parameters"]["strides"]["value"] = [2]
+    with pytest.raises(InvalidModel, match=r"'y' contradicts its operator: .*strides has incorrect size"):
+        convert(save(tmp_path, tree), tmp_path / "made.onnx", opset=18, verify=0)
 
 
 @pytest.mark.parametrize("suffix", ["json", "yaml", "yml", "bson"])
@@ -187,6 +267,28 @@ DOCUMENTS = {
     "cut.bson": b"\xff\x00\x00\x00\x03m\x00",
     "huge.json": json.dumps(
         node_of(input_ports={"i": {"shape": [10**9, 10**9]}}, output_ports={"o": {"value": "i"}})
+    ).encode(),
+    "huge-state.json": json.dumps(
+        graph_of(
+            nodes={
+                "A": {"parameters": {"p": {"value": 1}}, "output_ports": {"o": {"value": "p"}}},
+                "B": {"input_ports": {"i": {"shape": [10**10]}}, "output_ports": {"o": {"value": "i"}}},
+            },
+            edges={"e": {"sender": "A", "sender_port": "o", "receiver": "B", "receiver_port": "i"}},
+        )
+    ).encode(),
+    "no-size.json": json.dumps(
+        {
+            "m": {
+                **node_of(input_ports={"i": {}}, output_ports={"o": {"value": "numpy.float32(i)"}})["m"],
+                "metadata": {
+                    "backedge": {
+                        "inputs": [{"name": "i", "node": "A", "port": "i", "shape": [3.4e38]}],
+                        "outputs": [{"name": "o", "node": "A", "port": "o"}],
+                    }
+                },
+            }
+        }
     ).encode(),
     "empty.json": b"",
     "text.json": b'"m"',

@@ -15,7 +15,7 @@ from backedge.convert.onnx.read import read, read_model
 from backedge.convert.onnx.write import to_model
 from backedge.passes.errors import BackedgeError, InvalidModel
 from backedge.passes.infer import infer
-from onnx import ModelProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from onnx.parser import parse_model
 
@@ -264,3 +264,26 @@ def test_truncated_and_flipped(tmp_path: Path) -> None:
             refused += 1
             assert "\n" not in str(error)
     assert 200 < refused < 400
+
+
+EQUATIONS = {
+    **dict.fromkeys(("", "->", "...", "ij,jk->ik", "i j , j k", "...ij->ij...", "Aa,aB->AB", ",->"), True),
+    **dict.fromkeys(("-", ">>", "-->>", "->->", "->,", "i->j,k", "i.j", "....", "..", "i1", "é", "i;j"), False),
+}
+
+
+@pytest.mark.parametrize(("equation", "is_one"), EQUATIONS.items())
+@pytest.mark.timeout(60)
+def test_equations_of_einsum(tmp_path: Path, equation: str, is_one: bool) -> None:
+    """ONNX's own inference never ends on some that are none, where no signal reaches the process either."""
+    nodes = [helper.make_node("Einsum", ["x"], ["y"], equation=equation)]
+    value = helper.make_tensor_value_info
+    proto = helper.make_graph(nodes, "g", [value("x", TensorProto.FLOAT, [])], [value("y", TensorProto.FLOAT, None)])
+    onnx.save(helper.make_model(proto, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "m.onnx")
+    if is_one:
+        graph = read(tmp_path / "m.onnx")
+        infer(graph)
+        assert graph.nodes[0].attributes["equation"] == equation
+        return
+    with pytest.raises(InvalidModel, match="is no equation"):
+        read(tmp_path / "m.onnx")

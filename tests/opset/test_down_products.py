@@ -71,7 +71,12 @@ def test_a_diagonal_leaves_out_what_is_no_number() -> None:
 
 @pytest.mark.parametrize(
     ("equation", "reason"),
-    [("ij->ijj", "names an axis twice"), ("ij->k", "names an axis twice"), ("i->i", "rank 2"), ("i1", "isn't a term")],
+    [
+        ("ij->ijj", "names an axis twice"),
+        ("ij->k", "names an axis twice"),
+        ("i->i", "rank 2"),
+        ("i1", "'i1' is no equation"),
+    ],
 )
 def test_equations_that_say_nothing(equation: str, reason: str) -> None:
     with pytest.raises(InvalidModel, match=reason):

@@ -210,6 +210,8 @@ class OperatorReader:
         domain, op_type = text_of(fields, "domain", domain, where), text_of(fields, "operator", op_type, where)
         if not op_type:
             raise InvalidModel(f"{where}: {shown(function)} names no operator")
+        if domain not in self.around.opsets:
+            raise InvalidModel(f"{where}: {shown(function)}: no opset of {shown(domain or 'ai.onnx')} is imported")
         version = fields.get(
             "version", version or usual_version((domain, op_type), self.around.opsets, self.around.calls)
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 from ....passes.constant_analysis import static_array
 from ....passes.errors import BackedgeError
+from ....passes.faults import blaming
 from ....passes.garbage import bulk
 from ....passes.graph import Graph, Node, Value
 from ....passes.infer import infer
@@ -22,7 +23,7 @@ from ....passes.rewrite import Builder, Rewriter, view
 from ....passes.schemas import since_version
 from ....passes.tensor import TensorData
 from ....passes.types import Type
-from ...onnx.opset import change_opset
+from ...onnx.opset import at_opset
 from ..model import ENGINE_OPSET
 
 ORIGIN = "mdf.origin"
@@ -63,7 +64,8 @@ def prepared(graph: Graph, opset: int | None = None) -> Graph:
         InvalidModel: there is no such opset.
     """
     if opset is not None:
-        return change_opset(graph, opset) if opset != graph.opsets.get("") else graph.copy()
+        brought = at_opset(graph, opset)
+        return graph.copy() if brought is graph else brought
     calls = {key[:2] for key in graph.functions}
     with bulk():
         made, typed = graph.copy(), graph.copy()
@@ -127,7 +129,8 @@ def here_of(node: Node) -> Node | None:
         inputs.append(used)
         if value is not None and used is not None:
             own[used] = value
-    results = Walk({"": ENGINE_OPSET})(op, view(node, inputs))
+    with blaming(node):
+        results = Walk({"": ENGINE_OPSET})(op, view(node, inputs))
     made = op.graph.nodes[0] if len(op.graph.nodes) == 1 else None
     named = [(value, index) for index, value in enumerate(results) if node.outputs[index].name]
     if made is None or made.op != node.op or any((value.producer, value.index) != (made, at) for value, at in named):

@@ -12,7 +12,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, helper
 
 from ....passes.errors import InvalidModel
 from ....passes.garbage import bulk
-from ....passes.graph import Graph, Value
+from ....passes.graph import GIVEN, Graph, Value
 from ....passes.schema_check import check_forms
 from ...onnx.read_graph import Function, imported_opsets
 from .. import model as mdf
@@ -58,6 +58,7 @@ def from_model(model: mdf.Model) -> Graph:
             own.opset_import.add(domain=domain, version=version)
     graph.opsets = opsets
     graph.meta["onnx.model"] = own
+    graph.meta[GIVEN] = True
     return graph
 
 

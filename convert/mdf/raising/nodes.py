@@ -27,7 +27,7 @@ from .conditions import Key
 from .functions import call
 from .list_ports import is_taken_as_array
 from .numpy.evaluate import evaluate
-from .numpy.values import Kind, Number, cast, common_kind, constant, scalar, select
+from .numpy.values import Kind, Number, cast, common_kind, scalar, select, zeros
 from .regions import branch, has_open_sizes
 from .scheduler import Wiring, in_order
 from .state import Changing, Item, Logic, State, Term, have_one_form, like, parts
@@ -136,7 +136,7 @@ class Machine:
         where = f"node {node.id!r}, input port {port.id!r}"
         if port.default is None:
             dtype = np.int64 if "int" in port.type else np.bool_ if "bool" in port.type else np.float64
-            return constant(op, np.zeros(sizes(port, where), _TYPED.get(port.type, dtype)))
+            return zeros(op, sizes(port, where), _TYPED.get(port.type, dtype), where)
         made = self.evaluate(op, port.default, {}, f"{where}, default_value")
         assert isinstance(made, Number)
         listed = isinstance(port.default, list) and self.lists and not is_taken_as_array(node, port.id)

@@ -20,7 +20,7 @@ from .carried_state import Body, Carrying, Run
 from .conditions import Count, Every, Key, Threshold, walk
 from .nodes import Machine, is_stateful_parameter, named, sizes
 from .numpy.evaluate import evaluate
-from .numpy.values import Number, cast, constant, known, scalar
+from .numpy.values import Number, cast, constant, known, scalar, zeros
 from .scheduler import ScheduledPass, Scheduler
 from .state import Changing, Item, Logic, State, Term, parts
 
@@ -353,9 +353,9 @@ class Measure:
         first: Item = None
         if kind == "port":  # what came in is gone once its node has run
             port = next(port for port in node.inputs if port.id == name)
-            zeros = constant(self.op, np.zeros(sizes(port, where)))
-            waiting = stored or (self.machine.default(self.op, node, port) if port.reduce == "overwrite" else zeros)
-            stored, first = zeros, waiting
+            nothing = zeros(self.op, sizes(port, where), np.float64, where)
+            waiting = stored or (self.machine.default(self.op, node, port) if port.reduce == "overwrite" else nothing)
+            stored, first = nothing, waiting
         elif key in self.machine.preset:
             ran = True
         elif ran is not True:
@@ -369,7 +369,7 @@ class Measure:
         """What counts before its node has run: an output port's zeros, a parameter's initial number."""
         if kind == "output":
             shape = next(port.shape for port in node.outputs if port.id == name)
-            return constant(self.op, np.zeros([size for size in shape if isinstance(size, int)]))
+            return zeros(self.op, [size for size in shape if isinstance(size, int)], np.float64, where)
         for parameter in node.parameters:
             if parameter.id == name and isinstance(parameter.initial, int | float):
                 return scalar(self.op, parameter.initial, where)

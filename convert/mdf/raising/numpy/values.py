@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .....passes.build import reshape
+from .....passes.certain_size import check_array
 from .....passes.constant_analysis import static_array
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Graph, Value
@@ -242,6 +243,19 @@ def broadcast(shapes: Sequence[Sizes], where: str) -> Sizes:
                 found[axis] = None
     checked_shape(known, where)
     return tuple(found)
+
+
+def zeros(op: Builder, sizes: Sequence[int], dtype: Any, where: str) -> Number:
+    """Zeros of a shape that a file declares.
+
+    Args:
+        dtype: what NumPy takes for one.
+
+    Raises:
+        TooLarge: they don't fit into the memory.
+    """
+    check_array(TensorType(DType.of(np.dtype(dtype)), tuple(sizes)), where)
+    return constant(op, np.zeros(sizes, dtype))
 
 
 def checked_shape(shape: Sizes, where: str) -> Sizes:
