@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from .graph import Node
 from .types import Dim
@@ -122,7 +122,7 @@ def _attention_fault(node: Node) -> str:
     return ""
 
 
-def _widths(features: list[Dim], counts: list[object]) -> Iterator[int | None]:
+def _widths(features: Sequence[Dim], counts: Sequence[object]) -> Iterator[int | None]:
     """The features of each head."""
     for size, count in zip(features, counts, strict=True):
         yield size // count if isinstance(size, int) and isinstance(count, int) else None

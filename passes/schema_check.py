@@ -206,8 +206,8 @@ def _attribute_fault(node: Node, known: Mapping[str, Any]) -> str:
             return f": attribute {name} is {value!r:.40}, which is no {known[name].name}"
         if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name == "to"):
             return f": attribute {name} is {value}, which is no element type"
-        choices = _choices(node.domain, node.op_type, name) if isinstance(value, str | bytes) else ()
-        if choices and _text(value) not in choices:
+        choices = _choices(node.domain, node.op_type, name)
+        if choices and isinstance(value, str | bytes) and _text(value) not in choices:
             return f": attribute {name} is {value!r:.40}, not one of {', '.join(choices)}"
         if isinstance(value, bytes) and name not in _BYTES and not _is_text(value):
             return f": attribute {name} is {value!r:.40}, which is not UTF-8"
