@@ -31,19 +31,55 @@ _ITEMS: Mapping[Any, tuple[type, ...]] = {
 _LISTS: Mapping[Any, tuple[type, ...]] = {_KINDS.INTS: _WHOLE, _KINDS.FLOATS: _REAL, _KINDS.STRINGS: _TEXT}
 
 
-_ELEMENT_TYPES = frozenset(("to", "dtype", "output_dtype", "output_datatype", "precision", "stash_type"))
+_ELEMENT_TYPES = frozenset(
+    ("to", "dtype", "output_dtype", "output_datatype", "precision", "softmax_precision", "stash_type")
+)
 """Attributes that hold a number of TensorProto.DataType, 0 for the default where there is one."""
 _BYTES = frozenset(("value_string",))
-_CHOICES: Mapping[tuple[str, str, str], Sequence[str]] = {
-    ("", "DepthToSpace", "mode"): ("DCR", "CRD"),
-    ("", "SpaceToDepth", "mode"): ("DCR", "CRD"),
-    ("", "TfIdfVectorizer", "mode"): ("TF", "IDF", "TFIDF"),
+_CHOICES: Mapping[str, str] = {
+    "activation": "none silu swish",
+    "approximate": "none tanh",
+    "auto_pad": "NOTSET SAME_UPPER SAME_LOWER VALID",
+    "case_change_action": "LOWER UPPER NONE",
+    "direction": "forward reverse bidirectional",
+    "keep_aspect_ratio_policy": "stretch not_larger not_smaller",
+    "nearest_mode": "round_prefer_floor round_prefer_ceil floor ceil",
+    "padding_mode": "zeros border reflection",
+    "round_mode": "up down nearest",
+    "update_rule": "linear gated delta gated_delta",
+    "BitShift direction": "LEFT RIGHT",
+    "DepthToSpace mode": "DCR CRD",
+    "GRU direction": "forward foward reverse bidirectional",
+    "GridSample mode": "bilinear linear nearest bicubic cubic",
+    "NegativeLogLikelihoodLoss reduction": "none mean sum",
+    "Pad mode": "constant reflect edge wrap",
+    "Resize coordinate_transformation_mode": "half_pixel half_pixel_symmetric pytorch_half_pixel align_corners"
+    " asymmetric tf_half_pixel_for_nn tf_crop_and_resize",
+    "Resize mode": "nearest linear cubic",
+    "RoiAlign coordinate_transformation_mode": "half_pixel output_half_pixel",
+    "RoiAlign mode": "avg max",
+    "ScatterElements reduction": "none add mul max min",
+    "ScatterND reduction": "none add mul max min",
+    "SoftmaxCrossEntropyLoss reduction": "none mean sum",
+    "SpaceToDepth mode": "DCR CRD",
+    "TensorScatter mode": "linear circular",
+    "TfIdfVectorizer mode": "TF IDF TFIDF",
+    "Upsample mode": "nearest linear bilinear trilinear cubic",
+    "ai.onnx.ml.CastMap cast_to": "TO_FLOAT TO_STRING TO_INT64",
+    "ai.onnx.ml.CastMap map_form": "DENSE SPARSE",
+    "ai.onnx.ml.Normalizer norm": "MAX L1 L2",
+    "aggregate_function": "AVERAGE SUM MIN MAX",
+    "kernel_type": "LINEAR POLY RBF SIGMOID",
+    "post_transform": "NONE SOFTMAX LOGISTIC SOFTMAX_ZERO PROBIT",
+    "ai.onnx.preview.training.Momentum mode": "standard nesterov",
 }
-"""Attributes of which the texts are listed and no rule has a refusal of its own."""
+"""The texts that an attribute may be, of any operator or of one, at whatever version."""
 
 LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 """Operators whose result has an axis for each element of an input: which one."""
 _MOST_AXES = 1024
+_INTERNAL = "__"
+"""How attributes begin that ONNX's checker and ONNX Runtime take at any operator, and don't look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +112,12 @@ def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
         [name for name, entry in found.attributes.items() if entry.required and name not in graphs],
         [name for name in graphs if found.attributes[name].required],
     )
+
+
+@cache
+def _choices(domain: str, op_type: str, name: str) -> Sequence[str]:
+    operator = f"{domain}.{op_type}" if domain else op_type
+    return (_CHOICES.get(f"{operator} {name}") or _CHOICES.get(name, "")).split()
 
 
 def check_forms(graph: Graph) -> None:
@@ -134,20 +176,9 @@ def problem(node: Node) -> str:
     for name in found.graphs:
         if name not in node.regions:
             return f": its graph {name} is missing"
-    for name in node.regions:
-        kind = found.attributes.get(name, _KINDS.GRAPH)
-        if kind != _KINDS.GRAPH:
-            return f": attribute {name} is a graph, which is no {kind.name}"
-    for name, value in node.attributes.items():
-        if name in found.attributes and not _is_of(value, found.attributes[name]) and not _is_spelled(node, name):
-            return f": attribute {name} is {value!r:.40}, which is no {found.attributes[name].name}"
-        if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name == "to"):
-            return f": attribute {name} is {value}, which is no element type"
-        choices = _CHOICES.get((*node.op, name), ())
-        if choices and isinstance(value, str | bytes) and _text(value) not in choices:
-            return f": attribute {name} is {value!r:.40}, not one of {', '.join(choices)}"
-        if isinstance(value, bytes) and name in found.attributes and name not in _BYTES and not _is_text(value):
-            return f": attribute {name} is {value!r:.40}, which is not UTF-8"
+    fault = _attribute_fault(node, found.attributes)
+    if fault:
+        return fault
     position = LISTS_SIZES.get(node.op_type) if not node.domain else None
     listed = node.input(position) if position is not None else None
     length = listed.tensor.shape[0] if listed is not None and listed.rank == 1 and listed.tensor.shape else None
@@ -160,6 +191,28 @@ def problem(node: Node) -> str:
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
     return region_fault(node)
+
+
+def _attribute_fault(node: Node, known: Mapping[str, Any]) -> str:
+    """Which attribute isn't one of the operator's or isn't of its type, where `known` are their types by name."""
+    for name in (*node.regions, *node.attributes):
+        if name not in known and not name.startswith(_INTERNAL):
+            return f": {node.op_type} has no attribute {name!r:.40} at version {node.version}"
+    for name in node.regions:
+        kind = known.get(name, _KINDS.GRAPH)
+        if kind != _KINDS.GRAPH:
+            return f": attribute {name} is a graph, which is no {kind.name}"
+    for name, value in node.attributes.items():
+        if name in known and not _is_of(value, known[name]) and not _is_spelled(node, name):
+            return f": attribute {name} is {value!r:.40}, which is no {known[name].name}"
+        if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name == "to"):
+            return f": attribute {name} is {value}, which is no element type"
+        choices = _choices(node.domain, node.op_type, name)
+        if choices and isinstance(value, str | bytes) and _text(value) not in choices:
+            return f": attribute {name} is {value!r:.40}, not one of {', '.join(choices)}"
+        if isinstance(value, bytes) and name not in _BYTES and not _is_text(value):
+            return f": attribute {name} is {value!r:.40}, which is not UTF-8"
+    return ""
 
 
 def _given(inputs: Sequence[Value | None]) -> int:

@@ -6,27 +6,40 @@ import math
 from collections.abc import Sequence
 
 from .graph import Node
+from .operand_faults import operand_fault
 from .types import Dim
 
 _LISTED = {
+    "AffineGrid": (1,),
     "CenterCropPad": (1,),
+    "Col2Im": (1, 2),
+    "Compress": (1,),
     "ConstantOfShape": (0,),
     "Expand": (1,),
+    "MaxUnpool": (2,),
     "Pad": (1, 3),
     "Reshape": (1,),
     "Resize": (1, 2, 3),
     "Slice": (1, 2, 3, 4),
+    "Split": (1,),
 }
 """Inputs that are lists, of rank 1."""
 _OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2)}
 """Inputs that are of the rank of the first one."""
+_WITH_AXIS = ("Compress", "Concat", "Gather", "GatherElements", "ScatterElements", "Split", "TopK")
+"""Operators whose attribute axis, 0 by default, is one of the first input's."""
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
 """Operators whose attribute kernel_shape is that of weights: which input."""
+_WINDOWS = frozenset((*_WEIGHTS, "AveragePool", "LpPool", "MaxPool", "MaxUnpool"))
+_PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 1, "pads": 2}
+"""Lists of windows: how many entries each axis has behind those of images and channels."""
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 def shape_fault(node: Node) -> str:
     """Why no tensors of these shapes are inputs of an operator, to be read behind its name; "" where some may be."""
+    if fault := operand_fault(node):
+        return fault
     if node.domain:
         return ""
     for index in _LISTED.get(node.op_type, ()):
@@ -37,8 +50,10 @@ def shape_fault(node: Node) -> str:
         ranks = [None if value is None else value.rank for value in (node.input(0), node.input(index))]
         if None not in ranks and ranks[0] != ranks[1]:
             return f": input {index} is of rank {ranks[1]}; it must be of rank {ranks[0]}"
-    if node.op_type in _WEIGHTS:
-        return _kernel_fault(node)
+    if node.op_type in _WITH_AXIS and (fault := _own_axis_fault(node)):
+        return fault
+    if node.op_type in _WINDOWS:
+        return (_kernel_fault(node) if node.op_type in _WEIGHTS else "") or _window_fault(node)
     if node.op_type in _GATES:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "ScatterND":
@@ -55,6 +70,20 @@ def _shape(node: Node, index: int) -> Sequence[Dim] | None:
 
 def _differ(one: Dim, other: Dim) -> bool:
     return isinstance(one, int) and isinstance(other, int) and one != other
+
+
+def _window_fault(node: Node) -> str:
+    """Why lists of windows aren't those of an input of this rank."""
+    shape = _shape(node, 0)
+    if shape is None:
+        return ""
+    if len(shape) < 2:
+        return f": windows over a tensor of rank {len(shape)}"
+    for name, entries in _PER_AXIS.items():
+        listed, wanted = node.attributes.get(name), entries * (len(shape) - 2)
+        if isinstance(listed, list | tuple) and len(listed) != wanted:
+            return f": {name} has {len(listed)} entries; {wanted} are needed"
+    return ""
 
 
 def _kernel_fault(node: Node) -> str:
@@ -109,6 +138,18 @@ def _axes_fault(node: Node) -> str:
     if shape is None or not isinstance(count, int) or count <= max(len(shape), 1):
         return ""
     return f": {count} axes of a tensor of rank {len(shape)}"
+
+
+def _own_axis_fault(node: Node) -> str:
+    """Why the axis that an attribute names is none."""
+    shape, axis = _shape(node, 0), node.attributes.get("axis")
+    if shape is None or (node.op_type == "Compress" and axis is None):
+        return ""
+    if not shape:
+        return ": a scalar has no axis"
+    if isinstance(axis, int) and not -len(shape) <= axis < len(shape):
+        return f": axis {axis} of a tensor of rank {len(shape)}"
+    return ""
 
 
 def _axis_fault(node: Node) -> str:

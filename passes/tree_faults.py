@@ -1,4 +1,4 @@
-"""Faults of the lists that make up a tree ensemble, of which ONNX's schema says nothing."""
+"""Faults of the lists that make up a tree ensemble or a table of labels, of which ONNX's schema says nothing."""
 
 from __future__ import annotations
 
@@ -15,13 +15,23 @@ _VOTES = {"TreeEnsembleRegressor": "target", "TreeEnsembleClassifier": "class"}
 
 
 def tree_fault(node: Node) -> str:
-    """The first fault of an operator of tree ensembles, to be read behind its name; "" where there is none."""
+    """The first fault of such an operator, to be read behind its name; "" where there is none."""
     if node.domain != "ai.onnx.ml":
         return ""
+    if node.op_type == "LabelEncoder":
+        return _labels(node.attributes)
     if node.op_type == "TreeEnsemble":
         return _ensemble(node.attributes)
     prefix = _VOTES.get(node.op_type)
     return "" if prefix is None else _older(node.attributes, prefix)
+
+
+def _labels(attributes: Mapping[str, Any]) -> str:
+    """LabelEncoder: a value for each key, and one for all others."""
+    default = attributes.get("default_tensor")
+    if isinstance(default, TensorData) and default.size != 1:
+        return f": default_tensor has {default.size} entries"
+    return _uneven(attributes, ("keys_", "values_"))
 
 
 def _older(attributes: Mapping[str, Any], prefix: str) -> str:
@@ -65,7 +75,7 @@ def _ensemble(attributes: Mapping[str, Any]) -> str:
     )
 
 
-def _uneven(attributes: Mapping[str, Any], prefix: str) -> str:
+def _uneven(attributes: Mapping[str, Any], prefix: str | tuple[str, ...]) -> str:
     """Lists of one table that are of several lengths."""
     table = {name: _length(value) for name, value in attributes.items() if name.startswith(prefix)}
     lengths = {name: length for name, length in table.items() if length is not None and name not in _UNREAD}

@@ -64,6 +64,20 @@ def same_type(a: Type | None, b: Type | None) -> bool:
     return a.dtype is b.dtype and (a.shape is None or b.shape is None or same_shape(a.shape, b.shape))
 
 
+def fits(declared: Type | None, found: Type | None) -> bool:
+    """Whether the type that is stated is the one that follows from the operands, as far as that is known."""
+    if not isinstance(declared, TensorType) or not isinstance(found, TensorType):
+        return True
+    if found.dtype not in (None, declared.dtype):
+        return False
+    if declared.shape is None or found.shape is None:
+        return True
+    return len(declared.shape) == len(found.shape) and all(
+        not isinstance(old, int) or not isinstance(new, int) or old == new
+        for old, new in zip(declared.shape, found.shape, strict=True)
+    )
+
+
 def text(type: Type | None) -> str:
     """A type as HLO spells it."""
     if not isinstance(type, TensorType) or type.shape is None:

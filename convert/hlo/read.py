@@ -19,6 +19,7 @@ from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import input_names, output_names, unescape
 from .dialect import CALLED, DOMAIN, META, Form, Origin
 from .infer import infer_node
+from .infer_tools import fits
 from .items import Item, element, error_at, finished, is_done, is_start, leaves, started, type_of, usable
 from .text import parse
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
@@ -276,7 +277,7 @@ class _GraphReader:
         if len(found) != len(node.outputs):
             raise error_at(one, f"it declares {len(node.outputs)} results, its operands give {len(found)}")
         for value, type in zip(node.outputs, found, strict=False):
-            if not _fit(value.type, type):
+            if not fits(value.type, type):
                 raise error_at(one, f"it is declared as {value.type}, its operands give {type}")
         self.nodes.append(node)
         return Item(shape, list(node.outputs))
@@ -336,20 +337,6 @@ def _inferred(one: Instruction, node: Node) -> Sequence[Type | None]:
         return infer_node(node)
     except InvalidModel as error:
         raise error_at(one, str(error)) from None
-
-
-def _fit(declared: Type | None, found: Type | None) -> bool:
-    """Whether the type that the text says is the one that follows from the operands, as far as that is known."""
-    if not isinstance(declared, TensorType) or not isinstance(found, TensorType):
-        return True
-    if found.dtype not in (None, declared.dtype):
-        return False
-    if declared.shape is None or found.shape is None:
-        return True
-    return len(declared.shape) == len(found.shape) and all(
-        not isinstance(old, int) or not isinstance(new, int) or old == new
-        for old, new in zip(declared.shape, found.shape, strict=True)
-    )
 
 
 def _shape_of(type: Type | None) -> HloShape:

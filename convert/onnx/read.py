@@ -71,6 +71,8 @@ def _read_model(model: ModelProto, folder: Path) -> Graph:
         graph.opsets = opsets
         for proto in model.functions:
             key = function_key(proto)
+            if not proto.name:
+                raise InvalidModel("a function without a name")
             if key in graph.functions:
                 raise InvalidModel(f"function {proto.domain}.{proto.name} is defined twice")
             graph.functions[key] = reader.function(proto)

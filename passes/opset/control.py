@@ -5,7 +5,6 @@ A Loop may change shapes from pass to pass, so that only element types are hande
 
 from __future__ import annotations
 
-from ..errors import InvalidModel
 from ..graph import Graph, Node, Value
 from ..infer import widen
 from ..types import DType, TensorType, Type, merge
@@ -32,10 +31,8 @@ def _scanned(node: Node, formal: int) -> list[Type | None]:
         elif position < 0:
             found.append(TensorType(value.tensor.dtype, (None,) * len(shape)))
         else:
-            left, axis = list(shape), axes[position] if position < len(axes) else 0
-            if not -len(left) <= axis < len(left):
-                raise InvalidModel(f"{node!r}: axis {axis} of a sequence of rank {len(left)}")
-            del left[axis]
+            left = list(shape)
+            del left[axes[position]]
             found.append(TensorType(value.tensor.dtype, tuple(left)))
     return found
 

@@ -10,7 +10,7 @@ from ..protos import SparseData, sparse_to_dense
 from ..tensor import TensorData
 from .build import StepBuilder
 from .regular_steps import added
-from .steps import Made, Step, changed, same, static_shape, with_input
+from .steps import Made, Step, changed, for_attributes, same, static_shape, with_input
 
 _VALUES = ("value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings", "sparse_value")
 
@@ -68,10 +68,20 @@ def _mask_of_all(op: StepBuilder, node: Node) -> Made:
     return None
 
 
+_HEAD_COUNTS = ("q_num_heads", "kv_num_heads")
+
+
+def _heads_of_shapes(op: StepBuilder, node: Node) -> Made:
+    """Before Attention-25 tensors of rank 4 might also be told their numbers of heads."""
+    return changed(node, without=_HEAD_COUNTS) if required(node, 0).rank == 4 else None
+
+
 ROWS = {
     ("Constant", 11): Step(same, _one_tensor),
     ("Constant", 12): Step(same, _one_tensor),
     ("If", 11): Step(same, _same_shapes),
     ("Attention", 24): Step(_whole_mask, _mask_of_all),
-    ("Attention", 25): added(left_window_size=-1, right_window_size=-1),
+    ("Attention", 25): Step(
+        for_attributes(_HEAD_COUNTS, _heads_of_shapes), added(left_window_size=-1, right_window_size=-1).down
+    ),
 }

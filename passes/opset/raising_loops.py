@@ -179,10 +179,7 @@ def scan(op: Builder, node: Node) -> Results:
 
 
 def _ints(node: Node, name: str, count: int) -> list[int]:
-    values = [int(value) for value in node.attributes.get(name, ())] or [0] * count
-    if len(values) != count:
-        raise InvalidModel(f"{node!r}: {name} has {len(values)} entries, {count} are needed")
-    return values
+    return [int(value) for value in node.attributes.get(name, ())] or [0] * count
 
 
 def _sliced(axis: int, backwards: int) -> Sliced:

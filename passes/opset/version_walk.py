@@ -149,6 +149,8 @@ class Walk:
     def _steps(self, op: Builder, node: Node, built: bool) -> Sequence[Value]:
         plan = self.plan(node)
         current = node
+        if schema(node.domain, node.op_type, plan.start) is None:  # it was used before it had a version
+            check_schema(_at(node, plan.version))
         for stage in plan.stages:
             current = _at(current, stage.version)
             made: Made = stage.adapter(StepBuilder(self, op, stage.opsets), current)

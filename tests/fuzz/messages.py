@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from random import Random
 from typing import Any
 
+import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
-from onnx import AttributeProto, ModelProto, NodeProto
+from onnx import AttributeProto, ModelProto, NodeProto, helper
 
 from .sample import FLOATS, INTEGERS, NAMES, Sample
 
@@ -182,6 +184,83 @@ def _operator(model: Message, random: Random, others: list[Sample]) -> None:
             chosen.attribute.extend(other.attribute)
 
 
+def _attribute(model: ModelProto, random: Random, others: list[Sample]) -> None:
+    """An attribute that the operator has, or had, in its own type: numbers, texts and lists that it may not expect."""
+    nodes = [message for message in messages(model) if isinstance(message, NodeProto)]
+    node = random.choice(nodes) if nodes else None
+    history = [] if node is None else _schemas().get((node.domain, node.op_type), [])
+    known = [one for schema in history for one in schema.attributes.values() if one.type.name in _DRAWN]
+    if node is None or not known:
+        return
+    attribute = random.choice(known)
+    kept = [one for one in node.attribute if one.name != attribute.name]
+    held = [one for one in node.attribute if one.name == attribute.name]
+    value: Any = _DRAWN[attribute.type.name](random)
+    if held and isinstance(value, list) and random.random() < 0.5:  # another length
+        old = list(helper.get_attribute_value(held[0])) if held[0].type == attribute.type.value else []
+        value = random.choice((old[:-1], old + old[-1:], old * 2, old[:1]))
+    del node.attribute[:]
+    kept.append(helper.make_attribute(attribute.name, value, attr_type=attribute.type.value))
+    node.attribute.extend(kept)
+
+
+@cache
+def _schemas() -> dict[tuple[str, str], list[Any]]:
+    found: dict[tuple[str, str], list[Any]] = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        found.setdefault((schema.domain, schema.name), []).append(schema)
+    return found
+
+
+def _listed(draw: Callable[[Random], Any]) -> Callable[[Random], Any]:
+    return lambda random: [draw(random) for _ in range(random.choice((0, 1, 1, 2, 2, 3, 4, 8)))]
+
+
+def _number(random: Random) -> int:
+    return random.choice((*range(-5, 6), *INTEGERS))
+
+
+def _spelling(random: Random) -> str:
+    return random.choice(("", "a", "NOTSET", "VALID", "SAME_UPPER", "linear", "reverse", "mean", "Relu", "add"))
+
+
+_DRAWN: dict[str, Callable[[Random], Any]] = {
+    "INT": _number,
+    "FLOAT": lambda random: random.choice(FLOATS),
+    "STRING": _spelling,
+    "INTS": _listed(_number),
+    "FLOATS": _listed(lambda random: random.choice(FLOATS)),
+    "STRINGS": _listed(_spelling),
+}
+
+
+def _shape(model: ModelProto, random: Random, others: list[Sample]) -> None:
+    """Another rank or other sizes of a tensor of the interface; what is told of other values goes."""
+    graph = model.graph
+    held = [info for info in graph.input if info.type.HasField("tensor_type")]
+    if not held:
+        return
+    shape = random.choice(held).type.tensor_type.shape
+    sizes = [size.dim_value for size in shape.dim]
+    at = random.randrange(len(sizes) + 1)
+    match random.randrange(4):
+        case 0:
+            sizes.insert(at, random.choice((0, 1, 1, 2, 3)))
+        case 1:
+            del sizes[at : at + 1]
+        case 2:
+            sizes = [random.choice((1, 1, 2, 3)) for _ in range(random.randrange(7))]
+        case _:
+            sizes[at : at + 1] = [random.choice((0, 1, 2, 3, 5))] if at < len(sizes) else []
+    del shape.dim[:]
+    for size in sizes:
+        shape.dim.add(dim_value=size)
+    if random.random() < 0.8:
+        del graph.value_info[:]
+        for info in graph.output:
+            info.type.tensor_type.ClearField("shape") if info.type.HasField("tensor_type") else None
+
+
 def _version(model: ModelProto, random: Random, others: list[Sample]) -> None:
     """Another opset."""
     for entry in model.opset_import:
@@ -199,6 +278,10 @@ _CHANGES = (
     _spliced,
     _operator,
     _operator,
+    _attribute,
+    _attribute,
+    _shape,
+    _shape,
     _version,
 )
 

@@ -4,7 +4,8 @@
 
 Mutant N of a seed is always the same. They are tried one after the other in a fork of this process with limits of time
 and memory; where a mutant ends the fork, the next ones go on in another. What ends otherwise than well or with an error
-of `passes.errors` is a finding: one of each kind is made smaller and stored in `--into`.
+of `passes.errors` is a finding, or judged where the format's own checker refuses the file: one of each kind is made
+smaller and stored in `--into`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _SMALLER = 0.8  # how often the smaller of two files is mutated: the largest tak
 _HANG = 100.0  # seconds without an answer
 _MEMORY = 3 << 30
 _REDUCING_SECONDS = 20.0
+_KEPT = ("finding", "judged")
 Mutate = Callable[[Sample, Random, list[Sample]], Sample]
 MUTATE: dict[str, Mutate] = {
     ".onnx": messages.mutated,
@@ -71,10 +73,8 @@ class Findings:
     def add(self, outcome: Outcome, made: tuple[Sample, Plan] | None) -> None:
         """Count an outcome; `made` is the mutant where it is needed."""
         self.outcomes[outcome.status] += 1
-        if outcome.status == "judged":
-            self.judged[outcome.key] += 1
-        if outcome.status == "finding":
-            self.counts[outcome.key] += 1
+        if outcome.status in _KEPT:
+            (self.judged if outcome.status == "judged" else self.counts)[outcome.key] += 1
             if made is not None:
                 self.first.setdefault(outcome.key, (*made, outcome.text))
 
@@ -126,8 +126,9 @@ def tried(mutants: Mutants, numbers: range, until: float = float("inf")) -> Find
     return findings
 
 
-def _forked(mutants: Mutants, numbers: range, findings: Findings, until: float) -> int:
-    """Try mutants in one fork until it ends; the number of the next one."""
+def _forked(mutants: Mutants, numbers: range, findings: Findings, until: float, is_last_try: bool = False) -> int:
+    """Try mutants in one fork until it ends; the number of the next one. Where no answer comes, the machine may be busy
+    with other work: the mutant is tried once more, alone."""
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
@@ -150,7 +151,7 @@ def _forked(mutants: Mutants, numbers: range, findings: Findings, until: float) 
             if len(head) < 4:
                 break
             outcome, is_kept = pickle.loads(_exactly(pipe, int.from_bytes(head, "little")))
-            is_first = outcome.status == "finding" and outcome.key not in findings.first
+            is_first = outcome.status in _KEPT and outcome.key not in findings.first
             made = mutants.one(numbers[done]) if is_first or is_kept else None
             findings.add(outcome, made)
             if is_kept and made is not None:
@@ -159,6 +160,8 @@ def _forked(mutants: Mutants, numbers: range, findings: Findings, until: float) 
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if done == len(numbers):
         return numbers.stop
+    if hangs and not is_last_try:
+        return _forked(mutants, numbers[done : done + 1], findings, until, is_last_try=True)
     if status or hangs:
         key = "hang: no answer" if hangs else f"died: status {status}"
         findings.add(Outcome("finding", key), mutants.one(numbers[done]))

@@ -68,6 +68,7 @@ ONNX: dict[str, tuple[Change, str]] = {
         lambda model: model.graph.node[1].attribute.insert(0, onnx.AttributeProto(name="axis", type=5)),
         "'concat': attribute 'axis' is given twice",
     ),
+    "function without a name": (lambda model: model.functions.add(), "a function without a name"),
     "twofold": (lambda model: model.graph.node[1].output.__setitem__(0, "e"), "'e' is defined twice"),
 }
 
@@ -136,6 +137,7 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("ConvTranspose <group = 2> (x, w)", "weights of 3 channels are no 2 groups"),
         ("Resize (x, , s)", "input 2 is of rank 0; it must be of rank 1"),
         ("CenterCropPad (x, n)", "input 1 is of rank 0; it must be of rank 1"),
+        ("Col2Im (e, t, n)", "input 2 is of rank 0; it must be of rank 1"),
         ("Pad (x, n)", "input 1 is of rank 0; it must be of rank 1"),
         ("Pad (x, i)", "input 1 is of rank 2; it must be of rank 1"),
         ("Pad (x, t, , i)", "input 3 is of rank 2; it must be of rank 1"),
@@ -155,6 +157,22 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("GRU (e, p, q)", "its input has 2 features, its weights are for 5"),
         ("LSTM (f, p, q)", "R is [1, 15, 5], which aren't 4 gates of 5 units"),
         ("GRU (f, p, d)", "W is [1, 15, 5], and R [1, 12, 4]"),
+        ("Conv <strides = [1]> (x, w)", "strides has 1 entries; 2 are needed"),
+        ("MaxPool <kernel_shape = [2]> (x)", "kernel_shape has 1 entries; 2 are needed"),
+        ("AveragePool <kernel_shape = [2, 2], pads = [0, 0]> (x)", "pads has 2 entries; 4 are needed"),
+        ("MaxPool <kernel_shape = [2]> (t)", "windows over a tensor of rank 1"),
+        ("Gather <axis = 3> (e, t)", "axis 3 of a tensor of rank 3"),
+        ("Split <num_outputs = 1> (s)", "a scalar has no axis"),
+        ("NonMaxSuppression (x, e)", "input 0 is of rank 4; it must be of rank 3"),
+        ("NonMaxSuppression (e, f)", "axis 2 of input 0 is 2, which must be 4"),
+        ('Einsum <equation = "abcd,cdef->ab"> (x, w)', "axes of 5 and of 3 elements are named 'c'"),
+        ('Einsum <equation = "aab->b"> (e)', "'a' is of 7 and of 1 elements in input 0"),
+        ('Einsum <equation = "abc"> (x)', "'abc' labels input 0, which is of rank 4"),
+        ("Attention (x, w, w)", "axis 0 of input 1 is 3, which must be 1"),
+        ("Attention (w, w, v)", "axis 0 of input 2 is 4, which must be 3"),
+        ("Attention <q_num_heads = 2, kv_num_heads = 3> (w, w, w)", "axis 1 of input 0 is 3, which must be 2"),
+        ("Attention <q_num_heads = 2, kv_num_heads = 1> (f, f, f)", "input 0 has 5 features, which aren't 2 heads"),
+        ("Attention (f, f, f)", "None heads, of inputs of rank 3"),
     ],
 )
 def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: Path) -> None:
@@ -167,6 +185,146 @@ def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: 
     with pytest.raises(InvalidModel) as caught:
         load(path)
     assert line in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ab,bc->ac", [(2, 1), (4, 5)]),
+        ("...a,...a->...", [(2, 3), (2, 3)]),
+        ("aa->a", [(3, 3)]),
+        ("a, b", [(2,), (3,)]),
+    ],
+)
+def test_einsums_that_fit(equation: str, shapes: list[tuple[int, ...]], tmp_path: Path) -> None:
+    """Sizes of 1 are broadcast."""
+    rng = np.random.default_rng(0)
+    inputs = {f"i{index}": rng.standard_normal(shape).astype(np.float32) for index, shape in enumerate(shapes)}
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, x.shape) for name, x in inputs.items()]
+    node = helper.make_node("Einsum", list(inputs), ["y"], equation=equation)
+    expected = np.einsum(equation, *inputs.values())
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, expected.shape)
+    model = helper.make_model(
+        helper.make_graph([node], "g", infos, [output]), opset_imports=[helper.make_opsetid("", 21)]
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    found = Executor(to_hub(load(tmp_path / "m.onnx"))).run(inputs)["y"]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert found.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("opset", "node", "line"),
+    [
+        (
+            6,
+            "AveragePool <kernel_shape = [2, 2], ceil_mode = 0> (x)",
+            "AveragePool has no attribute 'ceil_mode' at version 1",
+        ),
+        (7, "MaxPool <kernel_shape = [2, 2], dilations = [1, 1]> (x)", "no attribute 'dilations' at version 1"),
+        (9, "BatchNormalization <training_mode = 0> (x, s, s, s, s)", "no attribute 'training_mode' at version 9"),
+        (9, "BatchNormalization <spatial = 1> (x, s, s, s, s)", "no attribute 'spatial' at version 9"),
+        (13, "Softmax <foo = 1> (x)", "no attribute 'foo' at version 13"),
+        (13, "Relu <body: graph = b () => () { }> (x)", "no attribute 'body' at version 13"),
+        (13, "ReduceSum <axes = [0]> (x)", "no attribute 'axes' at version 13"),
+        (15, "Pow <broadcast = 1> (x, x)", "no attribute 'broadcast' at version 15"),
+        (13, 'MaxPool <kernel_shape = [2, 2], auto_pad = "SAME"> (x)', "auto_pad is 'SAME', not one of NOTSET"),
+        (13, 'Pad <mode = ""> (x, p)', "mode is '', not one of constant"),
+        (13, 'DepthToSpace <blocksize = 2, mode = "a"> (x)', "mode is 'a', not one of DCR, CRD"),
+    ],
+)
+def test_attributes_that_an_operator_does_not_have(opset: int, node: str, line: str, tmp_path: Path) -> None:
+    """Neither at its version nor with such a text: ONNX Runtime refuses them, too."""
+    infos = "float[1, 4, 4, 4] x, float[4] s, int64[8] p"
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(
+        f'<ir_version: 8, opset_import: ["": {opset}]> g ({infos}) => (float[N, C, H, W] y) {{ y = {node} }}'
+    )
+    with pytest.raises(InvalidModel) as caught:
+        load(path)
+    assert line in str(caught.value)
+    data = onnx.parser.parse_model(path.read_text()).SerializeToString()
+    with pytest.raises(Exception, match=r"INVALID_GRAPH|attribute|AutoPadType|mode"):
+        onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+
+
+def test_attributes_of_tools_ride_along(tmp_path: Path) -> None:
+    """ONNX Runtime takes any that begin with two underscores."""
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(
+        '<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { y = Relu <__tag = 1> (x) }'
+    )
+    save(load(path), tmp_path / "m.onnx")
+    data = (tmp_path / "m.onnx").read_bytes()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    assert onnx.load_from_string(data).graph.node[0].attribute[0].name == "__tag"
+    (found,) = session.run(None, {"x": np.array([-1, 2], np.float32)})
+    np.testing.assert_array_equal(found, np.array([0, 2], np.float32), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "line"),
+    [
+        ("num_scan_inputs = 2", "num_scan_inputs is 2, and 1 inputs are fed"),
+        ("num_scan_inputs = 0", "num_scan_inputs is 0, and 1 inputs are fed"),
+        ("num_scan_inputs = 1, scan_input_axes = [2]", "axis 2 of a sequence of rank 2"),
+        ("num_scan_inputs = 1, scan_output_axes = [2]", "axis 2 of a sequence of rank 2"),
+        ("num_scan_inputs = 1, scan_output_axes = [0, 0]", "scan_output_axes has 2 entries; 1 are needed"),
+        ("num_scan_inputs = 1, scan_input_directions = [2]", "scan_input_directions has 2, which is no direction"),
+    ],
+)
+def test_lists_of_scans(attributes: str, line: str, tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["": 13]> g (float[2, 3] x) => (y) { y = Scan '
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(f"{text}<{attributes}, body: graph = b (float[3] a) => (float[3] c) {{ c = Neg(a) }}> (x) }}")
+    with pytest.raises(InvalidModel) as caught:
+        load(path)
+    assert line in str(caught.value)
+
+
+def test_heads_of_attention_by_its_shapes(tmp_path: Path) -> None:
+    """Before version 25 numbers of heads may be told of tensors of rank 4; then ONNX's inference refuses them."""
+    text = '<ir_version: 11, opset_import: ["": 24]> g (float[2, 3, 4, 8] q) => (float[2, 3, 4, 8] y) '
+    model = onnx.parser.parse_model(text + "{ y = Attention <q_num_heads = 3, kv_num_heads = 3> (q, q, q) }")
+    onnx.save(model, tmp_path / "m.onnx")
+    convert(tmp_path / "m.onnx", tmp_path / "made.onnx", opset=28, verify=0)
+    onnx.checker.check_model(tmp_path / "made.onnx", full_check=True)
+    q = np.random.default_rng(0).standard_normal((2, 3, 4, 8)).astype(np.float32)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"q": q})
+    found = Executor(to_hub(load(tmp_path / "made.onnx"))).run({"q": q})["y"]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("node", ["Gemm (v, w)", "Gemm (m, m)", "MatMul (m, m)", "BitCast <to = 6> (u)"])
+def test_hlo_is_not_written_where_operands_contradict_one_another(node: str, tmp_path: Path) -> None:
+    """Whatever their rule states of the result."""
+    infos = "float[6] v, float[4] w, float[2, 3] m, uint32[3] u"
+    path = tmp_path / "m.onnxtxt"
+    kind = "int32" if "BitCast" in node else "float[2, 3]"
+    path.write_text(f'<ir_version: 12, opset_import: ["": 26]> g ({infos}) => ({kind} y) {{ y = {node} }}')
+    with pytest.raises((InvalidModel, Unsupported)) as caught:
+        save(load(path), tmp_path / "m.hlo")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "m.hlo").exists()
+
+
+def test_an_operator_before_its_first_version_is_of_the_form_of_that(tmp_path: Path) -> None:
+    text = '<ir_version: 3, opset_import: ["": 1]> g (float[2] x) => (float[2] y) '
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(text + "{ y = ThresholdedRelu (x, x) }")
+    with pytest.raises(InvalidModel, match="has 2 inputs; it takes 1 to 1"):
+        save(load(path), tmp_path / "m.onnx", opset=18)
+
+
+def test_a_value_for_each_label(tmp_path: Path) -> None:
+    node = 'ai.onnx.ml.LabelEncoder <keys_strings = ["a", "b"], values_int64s = [1]> (x)'
+    path = tmp_path / "m.onnxtxt"
+    path.write_text(
+        f'<ir_version: 8, opset_import: ["": 13, "ai.onnx.ml": 2]> g (string[2] x) => (int64[2] y) {{ y = {node} }}'
+    )
+    with pytest.raises(InvalidModel, match="values_int64s has 1 entries, keys_strings 2"):
+        load(path)
 
 
 TREES: dict[str, Any] = {
@@ -222,10 +380,10 @@ def test_a_difference_that_is_the_source_s_own_fault(target: str, tmp_path: Path
 
 
 def test_what_nobody_runs_is_no_difference(tmp_path: Path) -> None:
-    """Attention's own inference doesn't compare the ranks of Q and V; what it becomes before opset 23 shows them."""
-    infos = "float[2, 4, 24] Q, float[2, 6, 24] K, float[2, 3, 12, 8] V, float[2, 3, 12, 8] k, float[2, 3, 12, 8] v"
-    node = "y, z, u = Attention <kv_num_heads = 3, q_num_heads = 3> (Q, K, V, , k, v)"
-    text = f'<ir_version: 11, opset_import: ["": 23]> g ({infos}) => (float[3, 18, 8] u) {{ {node} }}'
+    """Attention's own inference doesn't look at the mask; what it becomes before opset 23 shows that it doesn't fit."""
+    infos = "float[2, 4, 24] Q, float[2, 6, 24] K, float[2, 6, 24] V, float[3, 5] m"
+    node = "y = Attention <kv_num_heads = 3, q_num_heads = 3> (Q, K, V, m)"
+    text = f'<ir_version: 11, opset_import: ["": 23]> g ({infos}) => (float[2, 4, 24] y) {{ {node} }}'
     onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
     with pytest.raises(InvalidModel, match=r"it can't be run \(onnxruntime: .*, and ONNX's checker refuses"):
         convert(tmp_path / "m.onnx", tmp_path / "made.onnx", opset=18, verify=4)

@@ -9,7 +9,9 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
+from backedge.convert import convert
 from backedge.convert.files import to_hub
 from backedge.convert.hlo.stablehlo import from_bytes
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
@@ -27,6 +29,30 @@ def _hub(data: bytes) -> Graph:
 
 def _main(results: str, body: str, arguments: str = "") -> bytes:
     return f"func.func public @main({arguments}) -> ({results}) {{\n{body}\n}}".encode()
+
+
+_RNG = """
+    %a = stablehlo.constant dense<2.0> : tensor<f32>
+    %b = stablehlo.constant dense<3.0> : tensor<f32>
+    %s = stablehlo.constant dense<[4, 5]> : tensor<2xi64>
+    %r = stablehlo.rng %a, %b, %s, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<2xi64>) -> tensor<4x5xf32>
+    return %r : tensor<4x5xf32>"""
+
+
+@pytest.mark.parametrize("suffix", [".hlo", ".mlir", ".onnx"])
+def test_random_numbers_of_sizes_that_are_an_operand(suffix: str, tmp_path: Path) -> None:
+    """XLA draws them from what is written as HLO and StableHLO, ONNX's checker takes what is written as ONNX."""
+    (tmp_path / "m.mlir").write_bytes(_main("tensor<4x5xf32>", _RNG))
+    made = tmp_path / f"made{suffix}"
+    convert(tmp_path / "m.mlir", made, verify=0)
+    if suffix == ".onnx":
+        onnx.checker.check_model(made, full_check=True)
+        return
+    (outcome,) = run_file("xla", made, [{}])
+    (drawn,) = outcome.outputs.values()
+    assert drawn.dtype == np.float32
+    assert drawn.shape == (4, 5)
+    assert drawn.min() >= 2 and drawn.max() <= 3 and len(np.unique(drawn)) > 10
 
 
 CONSTANTS: list[tuple[str, str, Any, Any]] = [

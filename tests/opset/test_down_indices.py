@@ -79,7 +79,7 @@ def test_known_places_are_written_out() -> None:
 
 
 def test_elements_of_an_unknown_rank() -> None:
-    text = "(float x, int64 i) => (float y) { y = GatherElements (x, i) }"
+    text = "(float[2] x, int64[2] i) => (float[2] y) { y = GatherElements (x, i) }"
     graph = parse(text, 11)
     for value in (*graph.inputs, *graph.outputs):
         value.type = type(value.tensor)(value.tensor.dtype, None)

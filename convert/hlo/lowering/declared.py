@@ -168,7 +168,7 @@ def _counted(node: Node, have: Sizes, results: Sequence[Declared | None]) -> Ite
 def _split(node: Node, have: Sizes, results: Sequence[Declared | None]) -> Items:
     axis = node.attributes.get("axis", 0)
     parts = _whole(tuple(_along(node, made, axis) for made in results))
-    return parts if parts is not None and sum(parts) == have[axis_of(node, axis, len(have))] else None
+    return parts if parts is not None and have and sum(parts) == have[axis_of(node, axis, len(have))] else None
 
 
 def _at_axes(node: Node, have: Sizes, results: Sequence[Declared | None]) -> Items:

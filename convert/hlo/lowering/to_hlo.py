@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from ....passes.decompose import recurrent
-from ....passes.errors import Unsupported
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.legalize import decomposed, decomposed_for
 from ....passes.refusals import is_any_collected, raise_collected, refuse
@@ -16,13 +17,13 @@ from ....passes.schemas import schema
 from ....passes.sizes import dims_of, settled, size_of, symbols
 from ....passes.structure.preparation import prepared
 from ....passes.structure.simplify import RemoveDead
-from ....passes.types import Dim, DType, TensorType
+from ....passes.types import Dim, DType, TensorType, Type
 from ...folding import folded
 from ..build import HLO
-from ..dialect import NAMES
+from ..dialect import DOMAIN, NAMES
 from ..infer import same_type
 from ..infer_open import AT_LEAST_ONE
-from ..infer_tools import text
+from ..infer_tools import fits, text
 from . import (
     casts,
     channels,
@@ -111,6 +112,26 @@ class Lowering(Builder):
             self.rewriter.claimed.add(made)
             return made
         raise Unsupported(node, f"{old.name!r} would be {text(new.type)}, not {text(old.type)}")
+
+    def insert(
+        self,
+        node: Node,
+        inputs: Sequence[Value | None],
+        attributes: dict[str, Any],
+        outputs: int,
+        types: Sequence[Type | None] | None = None,
+    ) -> Any:
+        """What states its types itself is of them by HLO's inference, too, by which it is read.
+
+        Raises:
+            InvalidModel: operands contradict one another or the types, since those of a hub's node do.
+        """
+        made = super().insert(node, inputs, attributes, outputs, types)
+        if types is not None and node.domain == DOMAIN:
+            for value, found in zip(node.outputs, HLO.infer(node), strict=False):
+                if not fits(value.type, found):
+                    raise InvalidModel(f"{node!r}: it would be {text(value.type)}, and its operands give {text(found)}")
+        return made
 
     def inserted(self, node: Node) -> None:
         if self.rewriter.context.is_open and len(node.outputs) == 1:

@@ -337,6 +337,14 @@ def _dynamic_random_bits(
     return reader.made(scope, one, "rng-bit-generator", operands[:1], stated, {"algorithm": algorithm})
 
 
+def _random(reader: Reader, scope: Scope, one: Operation, operands: Operands, types: Any) -> list[Value | None]:
+    """HLO states the sizes, which are an operand here."""
+    stated = _stated(types)
+    sizes = tuple(_dims(reader, one, _one(operands, 2), stated.shape or ()))
+    attributes = operations.OPERATIONS["rng"].read(one.attributes, [])
+    return reader.made(scope, one, "rng", operands[:2], [TensorType(stated.dtype, sizes)], attributes)
+
+
 _DYNAMIC_CALLS: Mapping[str, Special] = {
     "dynamic_reduce_window": _dynamic_reduce_window,
     "dynamic_rng_bit_generator": _dynamic_random_bits,
@@ -406,5 +414,6 @@ SPECIAL: Mapping[str, Special] = {
     "dynamic_pad": _dynamic_pad,
     "dynamic_reshape": _dynamic_reshape,
     "real_dynamic_slice": _real_dynamic_slice,
+    "rng": _random,
     "select": _alike,
 }

@@ -1,0 +1,154 @@
+"""Faults of operands that are multiplied with each other, whose sizes ONNX's own inference doesn't compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from .graph import Node
+from .types import Dim
+
+_AXES: Mapping[tuple[str, str], Mapping[int, str]] = {
+    ("", "CausalConvWithState"): {
+        0: "batch channels length",
+        1: "channels 1 kernel",
+        2: "channels",
+        3: "batch channels past",
+    },
+    ("", "LinearAttention"): {
+        0: "batch steps .",
+        1: "batch steps .",
+        2: "batch steps .",
+        3: "batch . . .",
+        4: "batch steps .",
+        5: "batch steps .",
+    },
+    ("", "NonMaxSuppression"): {0: "batch boxes 4", 1: "batch classes boxes"},
+    ("ai.onnx.preview", "FlexAttention"): {
+        0: "batch heads queries width",
+        1: "batch shared keys width",
+        2: "batch shared keys depth",
+    },
+}
+"""What the axes of an operator's inputs are: a number is a size, and those of one name are of one size."""
+_ATTENTION: Mapping[int, Mapping[int, str]] = {
+    3: {
+        0: "batch queries .",
+        1: "batch keys .",
+        2: "batch keys .",
+        4: "batch shared past .",
+        5: "batch shared past .",
+    },
+    4: {
+        0: "batch heads queries width",
+        1: "batch shared keys width",
+        2: "batch shared keys depth",
+        4: "batch shared past width",
+        5: "batch shared past depth",
+    },
+}
+"""Of Attention, by the rank of its queries: features of all heads stand behind each other in rank 3."""
+_HEADS = ("q_num_heads", "kv_num_heads", "kv_num_heads")
+
+
+def operand_fault(node: Node) -> str:
+    """Why tensors of these shapes aren't an operator's operands, to be read behind its name; "" where some may be."""
+    if node.op == ("", "Einsum"):
+        return _einsum_fault(node)
+    if node.op == ("", "Attention"):
+        return _attention_fault(node)
+    axes = _AXES.get(node.op)
+    if axes is None:
+        return ""
+    sizes: dict[str, int] = {}
+    return _axes_fault(node, axes, sizes) or _groups_fault(sizes)
+
+
+def _shape(node: Node, index: int) -> tuple[Dim, ...] | None:
+    value = node.input(index)
+    shape = None if value is None else value.tensor.shape
+    return None if shape is None else tuple(shape)
+
+
+def _axes_fault(node: Node, axes: Mapping[int, str], sizes: dict[str, int]) -> str:
+    """Why inputs aren't of these axes; `sizes` takes up the sizes by name, and may hold some."""
+    for index, text in axes.items():
+        shape, names = _shape(node, index), text.split()
+        if shape is None:
+            continue
+        if len(shape) != len(names):
+            return f": input {index} is of rank {len(shape)}; it must be of rank {len(names)}"
+        for axis, (name, size) in enumerate(zip(names, shape, strict=True)):
+            if name == "." or not isinstance(size, int):
+                continue
+            known = int(name) if name.isdigit() else sizes.setdefault(name, size)
+            if size != known:
+                return f": axis {axis} of input {index} is {size}, which must be {known}"
+    return ""
+
+
+def _groups_fault(sizes: Mapping[str, int]) -> str:
+    """Why heads of queries don't share those of keys."""
+    heads, shared = sizes.get("heads"), sizes.get("shared")
+    if heads is None or shared is None or (heads % shared == 0 if shared else not heads):
+        return ""
+    return f": {heads} heads of queries can't share {shared} of keys"
+
+
+def _attention_fault(node: Node) -> str:
+    """Why the operands of an Attention don't fit one another or its numbers of heads."""
+    query = _shape(node, 0)
+    if query is None:
+        return ""
+    axes = _ATTENTION.get(len(query))
+    if axes is None:
+        return f": input 0 is of rank {len(query)}; it must be of rank 3 or 4"
+    counts = [node.attributes.get(name) for name in _HEADS]
+    sizes: dict[str, int] = {}
+    for name, count in zip(("heads", "shared"), counts, strict=False):
+        if isinstance(count, int) and count > 0:
+            sizes[name] = count
+        elif len(query) == 3 or count is not None:
+            return f": {count} heads, of inputs of rank {len(query)}"
+    fault = _axes_fault(node, axes, sizes) or _groups_fault(sizes)
+    if fault or len(query) == 4:
+        return fault
+    features = [shape[2] if (shape := _shape(node, index)) else None for index in range(3)]
+    widths = list(_widths(features, counts))
+    for index, (count, size) in enumerate(zip(counts, features, strict=True)):
+        if isinstance(count, int) and isinstance(size, int) and size % count:
+            return f": input {index} has {size} features, which aren't {count} heads"
+    if None not in widths[:2] and widths[0] != widths[1]:
+        return f": heads of {widths[0]} features in queries, and of {widths[1]} in keys"
+    return ""
+
+
+def _widths(features: Sequence[Dim], counts: Sequence[object]) -> Iterator[int | None]:
+    """The features of each head."""
+    for size, count in zip(features, counts, strict=True):
+        yield size // count if isinstance(size, int) and isinstance(count, int) else None
+
+
+def _einsum_fault(node: Node) -> str:
+    """Why an Einsum's operands aren't what its equation says. Sizes of 1 are broadcast, but not in one operand."""
+    equation = node.attributes.get("equation")
+    if not isinstance(equation, str):
+        return ""
+    sizes: dict[str, int] = {}
+    for index, text in enumerate(equation.replace(" ", "").partition("->")[0].split(",")):
+        shape = _shape(node, index) if index < len(node.formal_inputs) else None
+        front, dots, back = text.partition("...")
+        if shape is None:
+            continue
+        extent = len(shape) - len(front) - len(back)
+        if extent < 0 or (extent and not dots):
+            return f": {text!r:.40} labels input {index}, which is of rank {len(shape)}"
+        own: dict[str, int] = {}
+        for name, size in zip((*front, *map(str, reversed(range(extent))), *back), shape, strict=True):
+            if isinstance(size, int) and own.setdefault(name, size) != size:
+                return f": {name!r} is of {own[name]} and of {size} elements in input {index}"
+        for name, size in own.items():
+            known = sizes.get(name, 1)
+            if 1 not in (known, size) and known != size:
+                return f": axes of {known} and of {size} elements are named {name!r}"
+            sizes[name] = size if known == 1 else known
+    return ""
