@@ -50,21 +50,46 @@ def _scan(data: bytes) -> None:
         raise InvalidModel(TOO_DEEP)
 
 
-def lines(value: Plain, indent: str = "") -> Iterator[str]:
-    """The text of a value in pieces: objects indented, what holds no object on one line."""
+def lines(value: Plain) -> Iterator[str]:
+    """The text of a value in pieces: objects indented, what holds no object on one line.
+
+    Each step of the stack is one object or list that is open: generators in each other would hand on each piece as
+    often as it is deep.
+    """
     if not holds_object(value):
         yield json.dumps(value)
         return
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
-    deeper = indent + "  "
-    yield opening
-    for position, item in enumerate(value):
-        yield f"{',' if position else ''}\n{deeper}"
-        if isinstance(value, dict):
-            yield f"{json.dumps(item)}: "
-            item = value[item]
-        yield from lines(item, deeper)
-    yield f"\n{indent}{closing}"
+    opening, closing = _brackets(value)
+    stack = [(entries(value), closing)]
+    indent, before = "", opening
+    while stack:
+        items, closing = stack[-1]
+        for key, item in items:
+            head = f"{before}\n{indent}  " + ("" if key is None else f"{json.dumps(key)}: ")
+            before = ","
+            if holds_object(item):
+                yield head
+                before, inner = _brackets(item)
+                stack.append((entries(item), inner))
+                indent += "  "
+                break
+            yield head + json.dumps(item)
+        else:
+            yield f"\n{indent}{closing}"
+            stack.pop()
+            indent, before = indent[2:], ","
+
+
+def _brackets(value: Plain) -> tuple[str, str]:
+    return ("{", "}") if isinstance(value, dict) else ("[", "]")
+
+
+def entries(value: Plain) -> Iterator[tuple[str | None, Plain]]:
+    """What stands in an object, with its key, or in a list, with None."""
+    if isinstance(value, dict):
+        return iter(value.items())
+    assert isinstance(value, list)
+    return ((None, item) for item in value)
 
 
 def holds_object(value: Plain) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from ...passes.errors import InvalidModel
-from .json_text import holds_object
+from .json_text import entries, holds_object
 from .model import Plain
 from .plain_values import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY, shown
 
@@ -187,20 +187,27 @@ _LONGEST_KEY = 900
 """A longer key stands behind a question mark: YAML looks no further than 1024 characters for a key's colon."""
 
 
-def lines(value: Plain, indent: str = "") -> Iterator[str]:
+def lines(value: Plain) -> Iterator[str]:
     """The text of a value in pieces: objects in block style, what holds no object in flow style on one line."""
     if not holds_object(value):
         yield _flow(value) + "\n"
         return
-    for item in value:
-        if isinstance(value, dict):
-            key = _text(item)
-            yield f"{indent}{key}:" if len(key) <= _LONGEST_KEY else f"{indent}? {key}\n{indent}:"
-            item = value[item]
+    stack = [entries(value)]
+    while stack:
+        indent = "  " * (len(stack) - 1)
+        for key, item in stack[-1]:
+            head = f"{indent}-" if key is None else _key(_text(key), indent)
+            if holds_object(item):
+                yield f"{head}\n"
+                stack.append(entries(item))
+                break
+            yield f"{head} {_flow(item)}\n"
         else:
-            yield f"{indent}-"
-        yield "\n" if holds_object(item) else " "
-        yield from lines(item, indent + "  ")
+            stack.pop()
+
+
+def _key(text: str, indent: str) -> str:
+    return f"{indent}{text}:" if len(text) <= _LONGEST_KEY else f"{indent}? {text}\n{indent}:"
 
 
 def _flow(value: Plain) -> str:

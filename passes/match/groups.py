@@ -34,6 +34,8 @@ class Group:
         classes: carried values that change, one of each class.
         condition: whether to go on after a pass, in terms of the classes; None: always.
         runs: the loops, each with the class of each carried value (None: it needs none).
+        firsts: of each class the position of the first loop that has it.
+        begun: the classes by how they begin and what a `first_pass` makes of them.
     """
 
     index: int
@@ -42,9 +44,40 @@ class Group:
     classes: list[Class]
     condition: Term | None
     runs: list[tuple[Run, list[int | None]]] = field(default_factory=list[Any])
+    firsts: list[int] = field(default_factory=list[int])
+    begun: dict[Any, list[int]] = field(default_factory=dict[Any, Any])
+
+    def add(self, run: Run, classes: list[int | None], added: Sequence[Class], first: NumberedBody) -> None:
+        """Another loop, with classes that the group didn't have before."""
+        for one, at, became in zip(run.assumed, classes, first.next, strict=True):
+            if at is not None:
+                same = self.begun.setdefault((one.initial, one.kept, became), [])
+                if at not in same:
+                    same.append(at)
+        self.classes += added
+        self.firsts += [len(self.runs)] * len(added)
+        self.runs.append((run, classes))
 
 
-def new_group(numbering: Numbering, run: Run, key: Any) -> tuple[Group, list[int | None], NumberedBody]:
+def first_pass(numbering: Numbering, run: Run) -> NumberedBody:
+    """A pass of a loop, if all carried values that begin equally are one, of all loops with the same limits.
+
+    Loops that are one have one first pass. It is numbered once, so that a loop is compared with those that it is like
+    and not with all that run equally often, of which there may be very many.
+    """
+    key = (frozenset(run.limits), run.entered)
+    if key not in numbering.contexts:
+        numbering.contexts[key] = numbering.m.table.context()
+    context = numbering.contexts[key]
+    iteration = variable(iteration_of(numbering, context, run))
+    seen = [seen_value(numbering, context, one, iteration, (one.initial, one.kept)) for one in run.assumed]
+    before = numbering.contradicted
+    body = number_body(numbering, run, iteration, seen, is_tried=True)
+    numbering.contradicted = before  # what is assumed may be what is wrong
+    return body
+
+
+def new_group(numbering: Numbering, run: Run, first: NumberedBody) -> tuple[Group, list[int | None], NumberedBody]:
     """A group of this loop alone."""
     context = numbering.m.table.context()
     iteration = iteration_of(numbering, context, run)
@@ -61,8 +94,8 @@ def new_group(numbering: Numbering, run: Run, key: Any) -> tuple[Group, list[int
             classes.append(Class(one.initial, one.kept, seen, became))
         found.append(numbers[one.class_of])
     passes = _passes(numbering, run, context if body.condition is not None else None)
-    group = Group(context, passes, iteration, classes, body.condition)
-    group.runs.append((run, found))
+    group = Group(context, passes, iteration, [], body.condition)
+    group.add(run, found, classes, first)
     _keep(numbering, group, run, found, body)
     return group, found, body
 
@@ -114,26 +147,36 @@ class _Item:
     slots: list[int]  # carried values of that loop
 
 
-def join(numbering: Numbering, group: Group, run: Run) -> tuple[list[int | None], NumberedBody] | None:
+def join(
+    numbering: Numbering, group: Group, run: Run, first: NumberedBody
+) -> tuple[list[int | None], NumberedBody] | None:
     """The class of each carried value of a loop in a group, and its body in terms of classes; None: it runs otherwise.
 
     Classes that the loop has and the group hasn't become the group's.
     """
-    items = [_Item(one.initial, one.kept, (one.initial, one.kept), at, []) for at, one in enumerate(group.classes)]
     own: dict[Any, _Item] = {}
     for slot, one in enumerate(run.assumed):
         if one.varies:
             if one.class_of not in own:
                 own[one.class_of] = _Item(one.initial, one.kept, (one.initial, one.kept), None, [])
             own[one.class_of].slots.append(slot)
-    items += own.values()
-    begun = {(item.initial, item.kept) for item in own.values()}
-    alike = {at for at, one in enumerate(group.classes) if (one.initial, one.kept) in begun}
-    for number, item in enumerate(own.values()):  # which stay apart where nothing of the group can be one of them
-        item.class_of = item.class_of if alike else number
+    alike = {
+        at
+        for one, became in zip(run.assumed, first.next, strict=True)
+        if one.varies
+        for at in group.begun.get((one.initial, one.kept, became), ())
+    }
+    place: dict[Any, int] = {}
     if alike:
-        _refine(numbering, [member for member in group.runs if alike.intersection(member[1])], run, items)
-    place = {item.class_of: item.at for item in items if item.at is not None}
+        members = [group.runs[position] for position in sorted({group.firsts[at] for at in alike})]
+        known = dict.fromkeys(at for _, classes in members for at in classes if at is not None)
+        theirs = {at: (group.classes[at].initial, group.classes[at].kept) for at in known}
+        items = [_Item(*begun, begun, at, []) for at, begun in sorted(theirs.items())]
+        _refine(numbering, members, run, [*items, *own.values()])
+        place = {item.class_of: item.at for item in items if item.at is not None}
+    else:  # they stay apart where nothing of the group can be one of them
+        for number, item in enumerate(own.values()):
+            item.class_of = number
     new: dict[Any, int] = {}
     classes: list[int | None] = [None] * len(run.assumed)
     for item in own.values():
@@ -163,8 +206,7 @@ def join(numbering: Numbering, group: Group, run: Run) -> tuple[list[int | None]
         known = added[at] if at in added else group.classes[at]
         if known.next is not became or known.initial is not one.initial or known.kept != one.kept:
             return None  # the classes are no induction
-    group.classes += [added[at] for at in sorted(added)]
-    group.runs.append((run, classes))
+    group.add(run, classes, [added[at] for at in sorted(added)], first)
     _keep(numbering, group, run, classes, body)
     return classes, body
 

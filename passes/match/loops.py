@@ -13,8 +13,8 @@ carried value's class in its group is its number; the term of a stacked value is
 from __future__ import annotations
 
 from ..graph import Node
-from .assumptions import number_alone, settle
-from .groups import join, new_group
+from .assumptions import settle
+from .groups import first_pass, join, new_group
 from .numbering import Numbering
 from .results import chosen, results, unrolled
 from .runs import Run, Unfollowed, begin, is_choice, known_trips
@@ -37,14 +37,13 @@ def number_loop(numbering: Numbering, node: Node, operands: tuple[Term | None, .
 
 def _number(numbering: Numbering, run: Run) -> list[Term]:
     settle(numbering, run)
-    context = numbering.m.table.context()
-    probe = number_alone(numbering, run, context)
-    key = (frozenset(run.limits), run.entered, probe.condition is not None)
+    first = first_pass(numbering, run)
+    key = (frozenset(run.limits), run.entered, first.condition)
     groups = numbering.groups.setdefault(key, [])
     for group in groups:
-        joined = join(numbering, group, run)
+        joined = join(numbering, group, run, first)
         if joined is not None:
             return results(numbering, group, run, joined[0], joined[1])
-    group, classes, body = new_group(numbering, run, key)
+    group, classes, body = new_group(numbering, run, first)
     groups.append(group)
     return results(numbering, group, run, classes, body)

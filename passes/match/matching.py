@@ -24,6 +24,8 @@ _ROUNDS = 16
 _APART = INEXACT.keys() | REORDERED
 """Core operators that are made of others."""
 _UNROLL = 16
+_TIMES = 10
+"""So often each node may be numbered, of all graphs whatever their size; those of loops are a few times."""
 
 
 @dataclass(slots=True)
@@ -171,6 +173,7 @@ def _numbered(
         numbering.lowered = means.lowered
     else:
         numbering = Watched(m, number_loop, expansion, lowered, means.unroll)
+    numbering.budget = max(numbering.budget, _TIMES * sum(1 for graph in (a, b) for _ in graph.walk()))
     numbering.expanded, numbering.forms, numbering.before = means.expanded, means.forms, means.before
     terms: list[dict[Value, Term]] = [{}, {}]
     for side in (1, 0) if means.picks else (0, 1):

@@ -45,6 +45,7 @@ class Numbering:
         unroll: loops that certainly run no more often than this are written out.
         budget: nodes that may still be numbered, those of loops' bodies each time.
         groups: of loops that run alike, see `loops`.
+        contexts: of the variables in `groups.first_pass`, by what limits the passes.
         loops: how each loop was numbered on which operands, a `groups.Member`, or the bodies of passes written out.
         bodies: terms of the values in bodies of outermost loops, in terms of the group's variables.
         depth: bodies around the one that is being numbered.
@@ -61,6 +62,7 @@ class Numbering:
     unroll: int = 0
     budget: int = 200_000
     groups: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
+    contexts: dict[Any, int] = field(default_factory=dict[Any, int])
     contradicted: Node | None = None
     lemmas: dict[Any, tuple[Node, Graph]] = field(default_factory=dict[Any, tuple[Node, Graph]])
     loops: dict[tuple[Node, tuple[Term | None, ...]], Any] = field(default_factory=dict[Any, Any])

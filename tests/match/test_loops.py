@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import pytest
 from backedge.convert.check import Rejected, check
 from backedge.convert.files import load, to_hub
 from backedge.convert.proof import matched
-from backedge.passes.graph import Graph
+from backedge.passes.graph import Graph, Node
 from backedge.passes.match.certificate import certificate
+from backedge.passes.match.numbering import Numbering
 from backedge.runtime.executor import Executor
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21]> g '
@@ -338,3 +340,34 @@ def test_transposed_without_a_rank(tmp_path: Path) -> None:
     a, b, other = (text.format(*of) for of in (("x, k", "t"), ("k, x", "t"), ("x, k", "q")))
     assert matched(*graphs(tmp_path, (a, b))).proved
     assert not matched(*graphs(tmp_path, (a, other))).proved
+
+
+def many(kind: str, count: int) -> str:
+    """A model of so many loops, one after the other or side by side."""
+    loop = """
+        y{0} = Loop ({1}, , {2}) <body = b{0} (int64 i{0}, bool c{0}, float[2] a{0}) => (bool d{0}, float[2] e{0}) {{
+        e{0} = {3} (a{0}, k) {4} }}>"""
+    forever = " d{0} = Identity (c{0})"
+    until = " s{0} = ReduceSum <keepdims = 0> (e{0}) t{0} = Constant <value_float = {0}.0> () d{0} = Less (s{0}, t{0})"
+    trips, ends = ("", until) if kind == "by conditions" else ("m", forever)
+    text = ""
+    for at in range(count):
+        begins = f"y{at - 1}" if at and kind == "in a row" else "x"
+        text += loop.format(at, trips, begins, "Mul" if at % 2 else "Add", ends.format(at))
+    results = ", ".join(f"y{at}" for at in range(count))
+    return f"(int64 m, float[2] x, float[2] k) => (float[2] y) {{ {text} y = Sum ({results}) }}"
+
+
+@pytest.mark.parametrize("kind", ["in a row", "side by side", "by conditions"])
+def test_work_for_many_loops_is_linear(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: Counter[int] = Counter()
+    plain = Numbering.node
+    for count in (20, 40):
+
+        def counting(self: Numbering, node: Node, operands: Any, count: int = count) -> Any:
+            counted[count] += 1
+            return plain(self, node, operands)
+
+        monkeypatch.setattr(Numbering, "node", counting)
+        assert matched(*graphs(tmp_path, [many(kind, count)] * 2)).proved
+    assert counted[40] < 2.2 * counted[20]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -103,6 +104,36 @@ def test_depth_of_what_is_written(tmp_path: Path) -> None:
     endless.extend([endless, endless])
     with pytest.raises(Unsupported, match=DEEP):
         write_document({"m": endless}, tmp_path / "n.json")
+
+
+def calls(module: Any, tree: dict[str, Any]) -> int:
+    """How often functions of a module are entered, generators each time they go on, while it writes a tree."""
+    counted = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal counted
+        counted += event == "call" and frame.f_code.co_filename == module.__file__
+
+    sys.setprofile(count)
+    try:
+        assert (
+            READERS[module.__name__.rpartition(".")[2].removesuffix("_text")]("".join(module.lines(tree)).encode())
+            == tree
+        )
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+@pytest.mark.parametrize("module", [json_text, yaml_text])
+def test_a_piece_of_text_is_handed_on_once_however_deep_it_stands(module: Any) -> None:
+    def deep(levels: int) -> dict[str, Any]:
+        tree: dict[str, Any] = {f"k{at}": {"a": at} for at in range(1000)}
+        for _ in range(levels):
+            tree = {"d": tree}
+        return tree
+
+    assert calls(module, deep(40)) < 1.2 * calls(module, deep(1))
 
 
 def test_number_of_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

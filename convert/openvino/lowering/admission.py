@@ -93,17 +93,23 @@ def limits(graph: Graph) -> list[str]:
 def _divided(graph: Graph) -> list[str]:
     """Quotients and remainders of integers that may be large: of 32 bits or more, and not of sizes."""
     found: list[str] = []
-    sizes: set[Value] = set()
     for inner in graph.graphs():
+        if not any(map(_divides, inner.nodes)):
+            continue
+        sizes: set[Value] = set()
         for node in inner.topological():
             operands = [value for value in node.inputs if value is not None]
             if node.op in (("", "Shape"), ("", "Size")) or (
                 operands and all(value in sizes or value.data is not None for value in operands)
             ):
                 sizes.update(node.outputs)
-            elif node.op in (("", "Div"), ("", "Mod")) and node.outputs[0].tensor.dtype in _DIVIDED:
+            elif _divides(node):
                 found.append(node.outputs[0].name)
     return found
+
+
+def _divides(node: Node) -> bool:
+    return node.op in (("", "Div"), ("", "Mod")) and node.outputs[0].tensor.dtype in _DIVIDED
 
 
 def is_beyond(value: Value) -> bool:
