@@ -309,7 +309,8 @@ FORMATS: dict[str, Format] = {
             write=_Lazy(".openvino.write", "write"),
             raise_graph=_Lazy(".openvino.raising", "raise_canonical"),
             lower_graph=_without_opset(
-                _Lazy(".openvino.lowering", "lower_graph"), "OpenVINO IR takes no --opset: every layer names its own"
+                _Lazy(".openvino.constant_layers", "lower_graph"),
+                "OpenVINO IR takes no --opset: every layer names its own",
             ),
             runtime="openvino",
             about="OpenVINO IR v10 and v11 (.xml + .bin); Loop, TensorIterator and If",

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
@@ -23,10 +19,9 @@ import numpy as np
 from ...passes.errors import InvalidModel, Unsupported
 from ...passes.graph import Graph
 from ...passes.libraries import require
-from ...passes.limits import for_children
 from ...passes.outputs import writing
 from ...passes.scratch import scratch
-from ...runtime.oracles import xla_bridge
+from ...runtime.oracles.driver import Child, Died, Timeout
 from ...runtime.oracles.xla_files import Kind as FileKind
 from ...runtime.oracles.xla_files import kind_of
 from .mlir.reader import from_description
@@ -88,7 +83,7 @@ def _written(graph: Graph, kind: Kind, timeout: float, folder: Path) -> Path:
     source, target = folder / "module", folder / "written"
     with source.open("wb") as file:
         file.writelines(to_module(graph).parts())
-    _ask(kind, b"", timeout, source, target)
+    _ask(kind, timeout, source, target)
     return target
 
 
@@ -126,7 +121,7 @@ def with_settled(
         for array in arrays.values():
             file.write(array.reshape(-1).view(np.uint8).data)
     try:
-        _ask("settled", b"", TIMEOUT, path.absolute(), target.absolute(), stored)
+        _ask("settled", TIMEOUT, path.absolute(), target.absolute(), stored)
     finally:
         stored.unlink()
     return target
@@ -152,7 +147,7 @@ def _described(path: Path, timeout: float) -> Graph:
     at_once = path.stat().st_size <= _READ_AT_ONCE
     with scratch() as folder:
         target = folder / "description"
-        _ask("outline" if at_once else "graph", b"", timeout, path.absolute(), target)
+        _ask("outline" if at_once else "graph", timeout, path.absolute(), target)
         with target.open("rb") as file:
             description = json.loads(file.read(int.from_bytes(file.read(8), "little")))
             if not at_once:
@@ -185,25 +180,28 @@ def to_hlo(data: bytes, timeout: float = TIMEOUT) -> str:
         InvalidModel: it is none of them, it is damaged, or jaxlib isn't installed.
         Unsupported: its shapes depend on its inputs' shapes.
     """
-    return _ask("hlo", data, timeout).decode()
+    with scratch() as folder:
+        source, target = folder / "module", folder / "text"
+        source.write_bytes(data)
+        _ask("hlo", timeout, source, target)
+        return target.read_text()
 
 
-def _ask(to: str, data: bytes, timeout: float, *files: Path) -> bytes:
+def _ask(to: str, timeout: float, source: Path, *files: Path) -> None:
+    """Let jaxlib make a file of another one: see `xla_bridge.py`."""
     require("jaxlib", "StableHLO")
-    command = [sys.executable, "-P", "-m", xla_bridge.__name__, to, *map(str, files)]
-    try:
-        done = subprocess.run(
-            command, input=data, capture_output=True, timeout=timeout, env={**os.environ, **for_children()}
-        )
-    except subprocess.TimeoutExpired:
-        raise InvalidModel(f"jaxlib gave no answer within {timeout:g} s") from None
-    if done.returncode != 0 or not done.stdout:
-        died = signal.Signals(-done.returncode).name if done.returncode < 0 else f"status {done.returncode}"
-        raise InvalidModel(f"jaxlib can't read this: its process ended with {died}")
-    line, _, content = done.stdout.partition(b"\n")
-    answer = json.loads(line)
-    if "reason" in answer:
-        raise Unsupported(answer["node"], answer["reason"])
-    if "error" in answer:
-        raise InvalidModel(answer["error"])
-    return content
+    with scratch() as folder:
+        child = Child("xla_bridge", source, {"to": to, "files": list(map(str, files))}, folder)
+        try:
+            answer = child.receive(timeout)
+        except Timeout:
+            raise InvalidModel(f"jaxlib gave no answer within {timeout:g} s") from None
+        except Died as death:
+            raise InvalidModel(f"jaxlib can't read this: {str(death).partition(':')[0]}") from None
+        finally:
+            child.close()
+    found = json.loads(answer.note) if answer.note else {"error": answer.error}
+    if "reason" in found:
+        raise Unsupported(found["node"], found["reason"])
+    if "error" in found:
+        raise InvalidModel(found["error"])

@@ -1,33 +1,32 @@
-"""The process in which jaxlib reads and writes StableHLO: `python -m backedge.runtime.oracles.xla_bridge TO ...`.
+"""What jaxlib reads and writes of StableHLO, as a session in a process of its own (`child.py`), which it may end.
 
-- `hlo`: HLO text of a file of any kind that `xla_files.py` knows, which is standard input.
-- `graph SOURCE TARGET`: what `mlir_module.py` makes of a file with StableHLO, all constants with it.
-- `outline SOURCE TARGET`: the same, without the constants that stand in the file as they are.
-- `settled SOURCE TARGET VALUES`: the module with values for some inputs (`mlir_inputs.py`); the third file has, as
-  JSON in a line, names, numbers of bytes and whether the name is kept, and then the bytes.
-- `mlir SOURCE TARGET`, `mlirbc SOURCE TARGET`: StableHLO as text or as a portable artifact, of what `writer.py` writes.
+- `hlo`: HLO text of a file of any kind that `xla_files.py` knows.
+- `graph`: what `mlir_module.py` makes of a file with StableHLO, all constants with it.
+- `outline`: the same, without the constants that stand in the file as they are.
+- `settled`: the module with values for some inputs (`mlir_inputs.py`); another file has, as JSON in a line, names,
+  numbers of bytes and whether the name is kept, and then the bytes.
+- `mlir`, `mlirbc`: StableHLO as text or as a portable artifact, of what `writer.py` writes.
 
-On standard output comes a line of JSON, the error or how many bytes follow, and these bytes: the result where no file
-holds it, which spares large models a pipe. jaxlib ends the process where it meets what it doesn't expect, so nobody
-should do this in their own.
+All is done while the session is opened, and the result is a file. `note` is JSON: nothing, or the error.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import mmap
-import os
 import re
-import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...passes.errors import BackedgeError, Unsupported
-from .child import die_with_parent, limit_resources
-from .mlir_module import describe, with_settled
+from ...passes.errors import BackedgeError, InvalidModel, Unsupported
+from . import mlir_module
 from .mlir_written import write_module
 from .outcome import one_line
-from .xla_files import read_computation, stablehlo_of, without_strings
+from .xla_files import bindings, read_computation, stablehlo_of, without_strings
 
 _NO_BOUND = re.compile(r"\[[^\]]*\?[^\]]*\]")
 
@@ -45,44 +44,58 @@ def hlo_text(computation: Any) -> str:
     return text
 
 
-def main() -> None:
-    answer = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    limit_resources()
-    die_with_parent()
-    data = b""
+@dataclass(frozen=True)
+class Bridge:
+    """A session that has done its work; nothing is run in it."""
+
+    note: str = ""
+    coarse: bool = False
+
+
+def prepare(path: Path, options: Mapping[str, Any]) -> None:
+    """Import what a session needs; contexts are made later, since they have threads."""
+    bindings()
+    with contextlib.suppress(InvalidModel):  # of an old jaxlib: HLO is read all the same
+        mlir_module.bindings()
+    importlib.import_module("jaxlib.mlir.passmanager")
+
+
+def open_session(path: Path, options: Mapping[str, Any]) -> Bridge:
+    """Make a file of another one.
+
+    Args:
+        options: `to`, what is made, and `files`: the one to write, and of `settled` that with the values.
+    """
+    found: dict[str, Any] = {}
     try:
-        data = _made(sys.argv[1], *map(Path, sys.argv[2:]))
+        made(options["to"], path, *map(Path, options["files"]))
     except Unsupported as error:
-        found: dict[str, Any] = {"node": str(error.node), "reason": error.reason}
+        found = {"node": str(error.node), "reason": error.reason}
     except Exception as error:
         told = str(error) if isinstance(error, BackedgeError) else one_line(str(error))
         found = {"error": told or type(error).__name__}
-    else:
-        found = {"length": len(data)}
-    answer.write(json.dumps(found).encode() + b"\n")
-    answer.write(data)
-    answer.flush()
+    return Bridge(json.dumps(found))
 
 
-def _made(to: str, source: Path | None = None, target: Path | None = None, values: Path | None = None) -> bytes:
-    if source is None or target is None:
-        return hlo_text(read_computation(sys.stdin.buffer.read())).encode()
+def made(to: str, source: Path, target: Path, values: Path | None = None) -> None:
+    """Write a file, of those that this module lists, in the process that calls."""
     if to in ("mlir", "mlirbc"):
         with source.open("rb") as file:
-            write_module(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), target, to)
-        return b""
-    file = source.read_bytes()
-    module = stablehlo_of(file)
+            return write_module(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), target, to)
+    data = source.read_bytes()
+    if to == "hlo":
+        target.write_text(hlo_text(read_computation(data)))
+        return None
+    module = stablehlo_of(data)
     assert module is not None
     if values is None:
-        parts = describe(module, file if to == "outline" else b"")
+        parts = mlir_module.describe(module, data if to == "outline" else b"")
     else:
-        parts = [with_settled(module, *_values_in(values))]
+        parts = [mlir_module.with_settled(module, *_values_in(values))]
     with target.open("wb") as file:
         for part in parts:
             file.write(part)
-    return b""
+    return None
 
 
 def _values_in(path: Path) -> tuple[dict[str, memoryview], set[str]]:
@@ -94,7 +107,3 @@ def _values_in(path: Path) -> tuple[dict[str, memoryview], set[str]]:
     for name, length, _ in listed:
         values[name], content = content[:length], content[length:]
     return values, {name for name, _, kept in listed if kept}
-
-
-if __name__ == "__main__":
-    main()

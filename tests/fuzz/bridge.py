@@ -22,7 +22,6 @@ from typing import Any
 from backedge.convert.hlo import stablehlo
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.runtime.oracles import mlir_module, xla_bridge
-from backedge.runtime.oracles.xla_files import read_computation
 
 from . import texts
 from .sample import Sample
@@ -105,24 +104,23 @@ def _serve(pipe: Connection) -> None:
 # what the product asks ---------------------------------------------------------------------------
 
 
-def ask(to: str, data: bytes, timeout: float, *files: Path) -> bytes:
+def ask(to: str, timeout: float, *files: Path) -> None:
     """What `stablehlo._ask` does."""
     try:
-        kind, answer = BRIDGE.asked(_answered, to, data, *files)
+        kind, answer = BRIDGE.asked(_answered, to, *files)
     except _Ended:
         raise InvalidModel("jaxlib can't read this: its process ended") from None
     if kind == "done":
-        return answer
+        return
     if answer.startswith(_OURS):
         raise AssertionError(answer)
     raise Unsupported("jaxlib", answer) if kind == "unsupported" else InvalidModel(answer)
 
 
-def _answered(to: str, data: bytes, *files: Path) -> tuple[str, Any]:
+def _answered(to: str, *files: Path) -> tuple[str, str]:
     try:
-        if files:
-            return "done", xla_bridge._made(to, *files)
-        return "done", xla_bridge.hlo_text(read_computation(data)).encode()
+        xla_bridge.made(to, *files)
+        return "done", ""
     except Unsupported as error:
         return "unsupported", str(error)
     except Exception as error:

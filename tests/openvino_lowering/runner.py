@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from backedge.convert.openvino.lowering import lower_graph
+from backedge.convert.openvino.constant_layers import lower_graph
 from backedge.convert.openvino.write import write
 from backedge.passes.graph import Graph
 

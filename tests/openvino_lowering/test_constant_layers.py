@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
-from backedge.convert.openvino.lowering import lower_graph
+from backedge.convert.openvino.constant_layers import lower_graph
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from .runner import Runner

@@ -27,7 +27,7 @@ from . import (
     text,
 )
 from .admission import check_interface, check_types, limits
-from .constant_layers import check_and_fold
+from .constants import check_constants
 from .context import Context
 from .functions import by_function, folded
 from .prune import prune
@@ -75,8 +75,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
-    if check_and_fold(lowered):
-        prune(lowered)
+    check_constants(lowered)
     lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *renamed, *resolved, *rewriter.notes, *limits(source)]
     lowered.meta[NOTES] += rewriter.workarounds.notes()
     lowered.meta[NOTES] += mark(lowered, context)

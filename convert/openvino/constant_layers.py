@@ -1,30 +1,32 @@
-"""Layers of which nothing but constants decides: OpenVINO computes them before a model runs, and not all of them well.
+"""Hub -> OpenVINO, with layers computed of which nothing but constants decides.
 
-What it can evaluate becomes a constant while it compiles. Its CPU runs the others once, before the first inference, and
-elementwise layers then put their results into that memory: from the second inference on, or the second pass of a loop,
-the "constant" is what the first one left. Those are computed here.
+What OpenVINO can evaluate becomes a constant while it compiles. Its CPU runs the others once, before the first
+inference, and elementwise layers then put their results into that memory: from the second inference on, or the second
+pass of a loop, the "constant" is what the first one left. Those are computed here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
-from ....passes.errors import BackedgeError, Unsupported
-from ....passes.graph import Graph, Node, Value
-from ....passes.tensor import TensorData
-from ....passes.types import DType
-from ....runtime.executor import Executor, never_compile
-from ..dialect import DOMAIN, OUTPUT_MAPS, OutputMap
-from ..origin import ORIGIN
-from ..raising.from_openvino import raise_graph
+from ...passes.errors import BackedgeError, Unsupported
+from ...passes.graph import Graph, Node, Value
+from ...passes.tensor import TensorData
+from ...passes.types import DType
+from ...runtime.executor import Executor, never_compile
+from . import lowering
+from .dialect import DOMAIN
+from .lowering.constants import of_constants, told_sizes
+from .lowering.prune import prune
+from .origin import ORIGIN
+from .raising.from_openvino import raise_graph
 
 MOST_ELEMENTS = 1 << 24
 """Of a result that is computed here."""
 
-_DRAWING = frozenset(["Multinomial", "RandomUniform", "ReadValue"])
 _RUN_ONCE = frozenset(
     [
         *("Convolution", "ConvolutionBackpropData", "GroupConvolution", "GroupConvolutionBackpropData"),
@@ -40,56 +42,23 @@ _RUN_ONCE = frozenset(
 """Layers that OpenVINO's CPU runs once: seen of each by adding to it what is new in each inference."""
 
 
-def check_and_fold(lowered: Graph) -> bool:
-    """Compute what OpenVINO's CPU would run only once, in a lowered graph and all in it; whether there was anything.
+def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
+    """A graph of dialect "openvino" that computes what a hub graph computes; see `lowering.lower_graph`.
 
     Raises:
-        Unsupported: a layer that OpenVINO computes while compiling, and fails: text, which its CPU can't hold from then
-            on, and what a loop without a limit stacks; or one whose result is too large to be computed here.
+        Unsupported: OpenVINO, or its CPU, can't express a node or a type; or a result of constants is too large to be
+            computed here.
     """
+    lowered = lowering.lower_graph(graph, given=given)
     modified = False
     for inner in lowered.graphs():
-        for node in list(_of_constants(inner)):
-            _check(node)
+        for node in list(of_constants(inner)):
             if node.op_type in _RUN_ONCE and ORIGIN not in (node.meta or {}):
                 _fold(inner, node)
                 modified = True
-    return modified
-
-
-def _of_constants(graph: Graph) -> Iterator[Node]:
-    """The layers whose operands are known before the model runs, each after those that feed it."""
-    fixed: set[Value] = set()
-    for node in graph.topological():
-        inputs = [value for value in node.inputs if value is not None]
-        if not inputs or node.op_type in _DRAWING:
-            continue
-        if _sizes(node) is not None or all(value.data is not None or value in fixed for value in inputs):
-            if not node.regions:
-                fixed.update(node.outputs)
-            yield node
-
-
-def _sizes(node: Node) -> tuple[int, ...] | None:
-    """What a ShapeOf gives where the shape is known."""
-    value = node.inputs[0] if node.op_type == "ShapeOf" else None
-    return value.tensor.static_shape if value is not None else None
-
-
-def _check(node: Node) -> None:
-    if _stacks_without_limit(node):
-        raise Unsupported(node, "a loop of constants only with no limit, which OpenVINO doesn't load")
-    if node.op_type in ("StringTensorPack", "StringTensorUnpack"):
-        raise Unsupported(node, "text of constants only, which isn't supported by OpenVINO's CPU")
-
-
-def _stacks_without_limit(node: Node) -> bool:
-    if node.op_type != "Loop":
-        return False
-    trip = node.inputs[0]
-    maps: tuple[OutputMap, ...] = node.attributes[OUTPUT_MAPS]
-    limited = trip is None or trip.data is None or int(trip.data.numpy().reshape(())) != -1
-    return not limited and any(entry.axis is not None for entry in maps)
+    if modified:
+        prune(lowered)
+    return lowered
 
 
 def _fold(graph: Graph, node: Node) -> None:
@@ -101,7 +70,7 @@ def _fold(graph: Graph, node: Node) -> None:
     alone = Graph(DOMAIN)
     known: dict[Value | None, Value | None] = {None: None}
     for layer in _feeding(node):
-        sizes = _sizes(layer)
+        sizes = told_sizes(layer)
         if sizes is not None:
             dtype = layer.output.tensor.dtype or DType.INT64
             known[layer.output] = alone.add_constant(TensorData.of(np.array(sizes, dtype.numpy), dtype))
@@ -133,7 +102,7 @@ def _feeding(node: Node) -> Iterable[Node]:
             order[top] = None
         elif top not in order:
             stack.append((top, True))
-            if _sizes(top) is None:
+            if told_sizes(top) is None:
                 producers = [value.producer for value in top.inputs if value is not None]
                 stack += [(producer, False) for producer in producers if producer is not None]
     return order
