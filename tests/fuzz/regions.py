@@ -105,7 +105,8 @@ def branch(m: Maker, s: Scope) -> None:
     _fill(m, other)
     others = []
     for value in outputs:
-        same = [v for v in other.pool if v.type == value.type]
+        # of other ranks they would be no tensors of the rank that outputs declare
+        same = [v for v in other.pool if v.type == value.type and (not value.tensor or v.rank == value.rank)]
         shaped = [v for v in same if v.shape == value.shape] if value.tensor else same
         if not same:
             raise Missing
