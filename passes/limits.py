@@ -11,6 +11,9 @@ import contextlib
 import os
 from pathlib import Path
 
+DEEPEST = 100
+"""How many regions may stand in each other."""
+
 MOST_NODES = 2_000_000
 """Nodes of a model whose functions stand where they are called."""
 
