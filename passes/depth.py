@@ -10,9 +10,7 @@ import sys
 
 from .errors import TooLarge
 from .graph import Graph, Node
-
-DEEPEST = 100
-"""How many regions may stand in each other."""
+from .limits import DEEPEST
 
 _FRAMES = 50
 """Calls of Python functions, at most, that work on a region in another one takes."""

@@ -15,6 +15,9 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
 
+DEEPEST = 100
+"""How many regions may stand in each other."""
+
 MOST_NODES = 2_000_000
 """Nodes of a model whose functions stand where they are called."""
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...passes.depth import DEEPEST
 from ...passes.errors import InvalidModel
 from ...passes.garbage import bulk
 from ...passes.graph import Graph, Node, Value
+from ...passes.limits import DEEPEST
 from ...passes.names import Names
 from ...passes.node import ORIGIN
 from ...passes.tensor import TensorData

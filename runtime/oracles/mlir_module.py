@@ -31,6 +31,7 @@ import ml_dtypes
 import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
+from ...passes.limits import DEEPEST
 from .hlo_names import INPUTS, OUTPUTS, interface_names
 from .mlir_assertions import keep_assertions
 from .mlir_constants import ConstantsInFile
@@ -274,12 +275,23 @@ def _first_error(error: Exception) -> str:
 
 
 def operations_in(block: Any) -> Iterator[Any]:
-    """The operations of a block, and those of their regions."""
-    for operation in block.operations:
+    """The operations of a block, and those of their regions.
+
+    Raises:
+        InvalidModel: more regions stand in each other than work on a graph has room for.
+    """
+    stack = [iter(block.operations)]
+    while stack:
+        operation = next(stack[-1], None)
+        if operation is None:
+            stack.pop()
+            continue
         yield operation
-        for region in operation.regions:
-            for inner in region.blocks:
-                yield from operations_in(inner)
+        inner = [one for region in operation.regions for block in region.blocks for one in block.operations]
+        if inner:
+            if len(stack) > DEEPEST + 1:  # the module's own functions are the first
+                raise InvalidModel(f"regions are nested more than {DEEPEST} deep")
+            stack.append(iter(inner))
 
 
 def _simplify(module: Any) -> None:

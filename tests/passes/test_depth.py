@@ -12,10 +12,11 @@ import onnx
 import pytest
 from backedge.convert import convert, verify
 from backedge.convert.files import load, save, to_hub
-from backedge.passes.depth import DEEPEST, deepest
+from backedge.passes.depth import deepest
 from backedge.passes.errors import InvalidModel, TooLarge, Unsupported
 from backedge.passes.graph import Graph
 from backedge.passes.hub import HUB
+from backedge.passes.limits import DEEPEST
 from backedge.passes.loop import Captured, Carried, Loop, is_loop
 from backedge.passes.rewrite import Builder, Rewriter
 from backedge.passes.structure.slots import PruneSlots
@@ -151,6 +152,19 @@ def test_hlo(of: str, tmp_path: Path) -> None:
     path.write_text(text(500, of))
     with pytest.raises(InvalidModel, match=f"computations are nested more than {DEEPEST} deep"):
         load(path)
+
+
+@pytest.mark.parametrize("depth", [200, 500])
+def test_stablehlo(depth: int, tmp_path: Path) -> None:
+    """What is too deep is told in words; each level is the true branch of a conditional."""
+    inner = "%y = stablehlo.negate %x : tensor<2xf32>"
+    lines = [*['%y = "stablehlo.if"(%c) ({'] * depth, inner]
+    other = "stablehlo.return %x : tensor<2xf32>\n}) : (tensor<i1>) -> tensor<2xf32>"
+    lines += [f"stablehlo.return %y : tensor<2xf32>\n}}, {{\n{other}"] * depth
+    head = "func.func @main(%x: tensor<2xf32>, %c: tensor<i1>) -> tensor<2xf32> {"
+    (tmp_path / "m.mlir").write_text("\n".join(["module {", head, *lines, "return %y : tensor<2xf32>\n}\n}"]))
+    with pytest.raises(InvalidModel, match=f"regions are nested more than {DEEPEST} deep"):
+        load(tmp_path / "m.mlir")
 
 
 @pytest.mark.parametrize(("depth", "fits"), [(31, True), (32, False)])

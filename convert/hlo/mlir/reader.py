@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.depth import DEEPEST
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.garbage import bulk
 from ....passes.graph import NOTES, Graph, Node, Value
-from ....passes.limits import MOST_NODES
+from ....passes.limits import DEEPEST, MOST_NODES
 from ....passes.names import Names
 from ....passes.node import ORIGIN
 from ....passes.sizes import OpenSize, Size, computed, is_at_most, open_size, size_of
