@@ -388,6 +388,8 @@ class Builder:
                 made = self._rewritten(node)
         except MemoryError as error:
             raise Unsupported(node, f"it takes more memory than there is ({error})") from error
+        except OverflowError as error:
+            raise Unsupported(node, f"it takes larger numbers than there are ({error})") from error
         finally:
             self.rewriter.origin = before
         results = [made] if isinstance(made, Value) else list(made)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from backedge.convert.files import load, to_dialect
 from backedge.convert.format import FORMATS
-from backedge.passes.errors import BackedgeError
+from backedge.passes.errors import BackedgeError, Unsupported
 
 from .conftest import Made
 
@@ -103,3 +103,29 @@ def test_mutations(made: Made, tmp_path: Path, source: str) -> None:
             refused += 1
             assert "\n" not in str(error), path.name
     assert 30 < refused < 150
+
+
+BLOCKS = """<net name="m" version="11"><layers>
+    <layer id="0" name="x" type="Parameter" version="opset1"><data shape="?,?,?,?" element_type="f32" />
+        <output><port id="0" precision="FP32"><dim>-1</dim><dim>-1</dim><dim>-1</dim><dim>-1</dim></port></output>
+    </layer>
+    <layer id="1" name="y" type="SpaceToDepth" version="opset1">
+        <data block_size="{}" mode="depth_first" />
+        <input><port id="0" precision="FP32" /></input>
+        <output><port id="1" precision="FP32"><dim>-1</dim><dim>-1</dim><dim>-1</dim><dim>-1</dim></port></output>
+    </layer>
+    <layer id="2" name="r" type="Result" version="opset1"><input><port id="0" precision="FP32" /></input></layer>
+</layers><edges>
+    <edge from-layer="0" from-port="0" to-layer="1" to-port="0" />
+    <edge from-layer="1" from-port="1" to-layer="2" to-port="0" />
+</edges></net>"""
+
+
+def test_numbers_that_64_bits_do_not_hold(tmp_path: Path) -> None:
+    """The square of a block's size, which the number of channels is multiplied by."""
+    path = tmp_path / "m.xml"
+    path.write_text(BLOCKS.format(2))
+    assert to_dialect(load(path), FORMATS["onnx"], 18).nodes
+    path.write_text(BLOCKS.format(2**63 - 1))
+    with pytest.raises(Unsupported, match=r"SpaceToDepth.*it takes larger numbers than there are"):
+        to_dialect(load(path), FORMATS["onnx"], 18)
