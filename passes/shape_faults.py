@@ -26,7 +26,7 @@ _LISTED = {
 """Inputs that are lists, of rank 1."""
 _OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2)}
 """Inputs that are of the rank of the first one."""
-_WITH_AXIS = ("Compress", "Concat", "Gather", "GatherElements", "ScatterElements", "Split", "TopK")
+_WITH_AXIS = ("Compress", "Concat", "Gather", "GatherElements", "Scatter", "ScatterElements", "Split", "TopK")
 """Operators whose attribute axis, 0 by default, is one of the first input's."""
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
 """Operators whose attribute kernel_shape is that of weights: which input."""
@@ -56,6 +56,8 @@ def shape_fault(node: Node) -> str:
         return (_kernel_fault(node) if node.op_type in _WEIGHTS else "") or _window_fault(node)
     if node.op_type in _GATES:
         return _recurrent_fault(node, _GATES[node.op_type])
+    if node.op_type == "GatherND":
+        return _batch_fault(node)
     if node.op_type == "ScatterND":
         return _updates_fault(node)
     if node.op_type.startswith("Reduce") or node.op_type == "Squeeze":
@@ -129,6 +131,15 @@ def _updates_fault(node: Node) -> str:
     depth = indices[-1] if indices else 0
     wanted = len(data) + len(indices) - 1 - depth if isinstance(depth, int) else len(updates)
     return "" if wanted == len(updates) else f": updates of rank {len(updates)} where the indices need rank {wanted}"
+
+
+def _batch_fault(node: Node) -> str:
+    """Why so many axes aren't a batch that data and indices share."""
+    count = node.attributes.get("batch_dims", 0)
+    ranks = [len(shape) for index in range(2) if (shape := _shape(node, index)) is not None]
+    if not isinstance(count, int) or (count >= 0 and (not ranks or count < max(min(ranks), 1))):
+        return ""
+    return f": batch_dims is {count}, of tensors of the ranks {ranks}"
 
 
 def _axes_fault(node: Node) -> str:

@@ -16,6 +16,8 @@ from backedge.convert import convert
 from backedge.convert.files import load, save, to_dialect, to_hub
 from backedge.convert.format import FORMATS
 from backedge.passes.errors import InvalidModel, Unsupported
+from backedge.runtime.compare.input_roles import signature_of
+from backedge.runtime.compare.inputs import design
 from backedge.runtime.executor import Executor
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
@@ -153,6 +155,8 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("LogSoftmax <axis: graph = b () => () { }> (x)", "attribute axis is a graph, which is no INT"),
         ('Concat <axis = 0> ("")', "has 0 inputs; it takes 1 to"),
         ("ScatterND (x, i, x)", "updates of rank 4 where the indices need rank 3"),
+        ("GatherND <batch_dims = -9> (x, i)", "batch_dims is -9, of tensors of the ranks [4, 2]"),
+        ("GatherND <batch_dims = 2> (x, i)", "batch_dims is 2, of tensors of the ranks [4, 2]"),
         ("GRU (x, p, q)", "X is of rank 4; it must be of rank 3"),
         ("GRU (e, p, q)", "its input has 2 features, its weights are for 5"),
         ("LSTM (f, p, q)", "R is [1, 15, 5], which aren't 4 gates of 5 units"),
@@ -325,6 +329,27 @@ def test_a_value_for_each_label(tmp_path: Path) -> None:
     )
     with pytest.raises(InvalidModel, match="values_int64s has 1 entries, keys_strings 2"):
         load(path)
+
+
+def test_no_inputs_are_made_up_of_a_shape_that_no_array_has(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnxtxt"
+    shape = f"float[{2**62}, 0]"
+    path.write_text(f'<ir_version: 8, opset_import: ["": 13]> g ({shape} x) => ({shape} y) {{ y = Relu (x) }}')
+    with pytest.raises(Unsupported, match="no array is of the shape"):
+        next(design(signature_of(to_hub(load(path))), 1, 0))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_split_whose_results_are_declared_as_scalars(axis: int, tmp_path: Path) -> None:
+    """Their types tell nothing of its sizes."""
+    path = tmp_path / "m.onnxtxt"
+    node = f"y, z = Split <axis = {axis}> (x, s)"
+    path.write_text(
+        f'<ir_version: 8, opset_import: ["": 13]> g (float[2, 4] x, int64[2] s) => (float y, float z) {{ {node} }}'
+    )
+    with pytest.raises((InvalidModel, Unsupported)) as caught:
+        save(load(path), tmp_path / "m.hlo")
+    assert "\n" not in str(caught.value)
 
 
 TREES: dict[str, Any] = {

@@ -156,7 +156,7 @@ def _repeated(node: Node, have: Sizes, results: Sequence[Declared | None]) -> It
 
 
 def _along(node: Node, sizes: Declared | None, axis: int) -> int | None:
-    return None if sizes is None else sizes[axis_of(node, axis, len(sizes))]
+    return sizes[axis_of(node, axis, len(sizes))] if sizes else None
 
 
 def _counted(node: Node, have: Sizes, results: Sequence[Declared | None]) -> Items:

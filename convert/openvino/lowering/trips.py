@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....passes.errors import Unsupported
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.loop import Sliced, TripCount, part_range
 from ....passes.preconditions import axis_of, rank_of, size_of_axis
@@ -66,6 +66,8 @@ class Parts:
 def parts_of(op: Builder, node: Node, slot: Sliced, sequence: Value) -> Parts:
     """Cut the range of a Sliced slot out of its sequence, so that nothing but whole parts is left."""
     rank = rank_of(node, sequence)
+    if not rank:
+        raise InvalidModel(f"{node!r}: a scalar has no parts")
     axis = axis_of(node, slot.axis, rank)
     length = size_of_axis(sequence, axis)
     if length is None:
