@@ -34,6 +34,7 @@ from ...passes.errors import InvalidModel, Unsupported
 from ...passes.limits import DEEPEST
 from .hlo_names import INPUTS, OUTPUTS, interface_names
 from .mlir_assertions import keep_assertions
+from .mlir_bindings import bindings, context_of, deserialized
 from .mlir_constants import ConstantsInFile
 from .mlir_inputs import as_arguments, settle, settled_inputs
 
@@ -230,43 +231,10 @@ def _parsed_module(data: bytes) -> tuple[Any, Any, Any]:
     context = context_of(ir)
     try:
         if data.startswith(b"ML\xefR"):
-            return ir, stablehlo, _deserialized(ir, stablehlo, context, data)
+            return ir, stablehlo, deserialized(ir, stablehlo, context, data)
         return ir, stablehlo, ir.Module.parse(data.decode(errors="replace"), context)
     except ir.MLIRError as error:
         raise InvalidModel(_first_error(error)) from None
-
-
-def bindings() -> tuple[Any, Any]:
-    """jaxlib's bindings of MLIR, and those of StableHLO.
-
-    Raises:
-        InvalidModel: it has none.
-    """
-    try:
-        return importlib.import_module("jaxlib.mlir.ir"), importlib.import_module("jaxlib.mlir.dialects.stablehlo")
-    except ImportError as error:
-        raise InvalidModel(f"this jaxlib has no bindings for StableHLO ({error})") from None
-
-
-def context_of(ir: Any) -> Any:
-    """A context that knows the dialects of JAX's modules."""
-    context = ir.Context()
-    registry = ir.DialectRegistry()
-    importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
-    context.append_dialect_registry(registry)
-    for name in ("stablehlo", "chlo", "sdy"):
-        importlib.import_module(f"jaxlib.mlir.dialects.{name}").register_dialect(context)
-    importlib.import_module("jaxlib.mlir.dialects.mhlo").register_mhlo_dialect(context)
-    context.load_all_available_dialects()
-    return context
-
-
-def _deserialized(ir: Any, stablehlo: Any, context: Any, data: bytes) -> Any:
-    """A module of bytecode: a portable artifact, whose version the bindings bring up to theirs, or plain bytecode."""
-    try:
-        return stablehlo.deserialize_portable_artifact(context, data)
-    except (ir.MLIRError, ValueError, TypeError):
-        return ir.Module.parse(data, context)
 
 
 def _first_error(error: Exception) -> str:

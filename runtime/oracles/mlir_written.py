@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ...passes.errors import Unsupported
-from .mlir_module import bindings, context_of, operations_in
+from .mlir_bindings import bindings, context_of
+from .mlir_module import operations_in
 
 PLACE = "backedge.place"
 

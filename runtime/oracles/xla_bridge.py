@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from ...passes.errors import BackedgeError, InvalidModel, Unsupported
-from . import mlir_module
+from . import mlir_bindings
+from .mlir_module import describe, with_settled
 from .mlir_written import write_module
 from .outcome import one_line
 from .xla_files import bindings, read_computation, stablehlo_of, without_strings
@@ -56,7 +57,7 @@ def prepare(path: Path, options: Mapping[str, Any]) -> None:
     """Import what a session needs; contexts are made later, since they have threads."""
     bindings()
     with contextlib.suppress(InvalidModel):  # of an old jaxlib: HLO is read all the same
-        mlir_module.bindings()
+        mlir_bindings.bindings()
     importlib.import_module("jaxlib.mlir.passmanager")
 
 
@@ -89,9 +90,9 @@ def made(to: str, source: Path, target: Path, values: Path | None = None) -> Non
     module = stablehlo_of(data)
     assert module is not None
     if values is None:
-        parts = mlir_module.describe(module, data if to == "outline" else b"")
+        parts = describe(module, data if to == "outline" else b"")
     else:
-        parts = [mlir_module.with_settled(module, *_values_in(values))]
+        parts = [with_settled(module, *_values_in(values))]
     with target.open("wb") as file:
         for part in parts:
             file.write(part)

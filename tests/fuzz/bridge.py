@@ -21,7 +21,7 @@ from typing import Any
 
 from backedge.convert.hlo import stablehlo
 from backedge.passes.errors import InvalidModel, Unsupported
-from backedge.runtime.oracles import mlir_module, xla_bridge
+from backedge.runtime.oracles import mlir_bindings, xla_bridge
 
 from . import texts
 from .sample import Sample
@@ -129,7 +129,7 @@ def _answered(to: str, *files: Path) -> tuple[str, str]:
 
 def warm() -> None:
     """Have the product ask the process here, whose libraries are imported once for all forks."""
-    mlir_module.context_of(mlir_module.bindings()[0])
+    mlir_bindings.context_of(mlir_bindings.bindings()[0])
     stablehlo._ask = ask
 
 
@@ -150,13 +150,13 @@ def mutated(sample: Sample, random: Random, others: list[Sample]) -> Sample:
 
 def _mutated(sample: Sample, seed: float, other: Sample) -> bytes:
     random = Random(seed)
-    ir, bindings = mlir_module.bindings()
-    context = mlir_module.context_of(ir)
+    ir, bindings = mlir_bindings.bindings()
+    context = mlir_bindings.context_of(ir)
     is_bytecode, is_generic = sample.suffix == ".mlirbc", random.random() < 0.5
     form = (
         ir.Module.parse
         if random.random() < 0.7
-        else lambda data, context: mlir_module._deserialized(ir, bindings, context, data)
+        else lambda data, context: mlir_bindings.deserialized(ir, bindings, context, data)
     )
 
     def text_of(one: Sample) -> Sample:
@@ -183,7 +183,7 @@ def _bytecode(module: Any, random: Random) -> bytes:
     if random.random() < 0.3:
         try:
             mlir = importlib.import_module("jaxlib._jax").mlir
-            return mlir.serialize_portable_artifact(module, mlir_module.bindings()[1].get_current_version())
+            return mlir.serialize_portable_artifact(module, mlir_bindings.bindings()[1].get_current_version())
         except Exception:
             pass
     written = io.BytesIO()
