@@ -161,6 +161,15 @@ def _equal_halves(case: Case) -> bool:
     return x.dtype == np.float16 and x.size > 0 and bool((np.ptp(x, axis=axes) == 0).any())
 
 
+def _negative_pads(case: Case) -> bool:
+    """A transposed convolution whose result, without pads, is smaller than `auto_pad` makes it."""
+    given, kernel = case.node.attributes, np.shape(case.operands[1])[2:]
+    steps = given.get("strides", [1] * len(kernel))
+    gaps = given.get("dilations", [1] * len(kernel))
+    wider = any(step > (size - 1) * gap + 1 for step, size, gap in zip(steps, kernel, gaps, strict=False))
+    return given.get("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER") and wider
+
+
 UNDEFINED = (
     _row(
         "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow",
@@ -171,6 +180,7 @@ UNDEFINED = (
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),
     _row("QuantizeLinear", _nan, "NaN as an integer"),
     _row("DFT STFT", _infinite, "infinity: which sums are made of it is up to the algorithm"),
+    _row("ConvTranspose", _negative_pads, "pads below 0, which ONNX Runtime takes for 0 and onnx's reference doesn't"),
     _row("MeanVarianceNormalization", _equal_halves, "equal numbers in float16, which has no 1e-9"),
 )
 """What no text defines, by the operands alone: results of such a run say nothing of a conversion."""

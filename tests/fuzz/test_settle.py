@@ -88,6 +88,20 @@ def test_what_nobody_defines_is_no_truth(limit: int, tmp_path: Path) -> None:
     assert bool(told) == (limit > 2**30)
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+def test_pads_below_nothing_are_no_truth(stride: int, tmp_path: Path) -> None:
+    """Runtimes give different sizes there, and only there."""
+    path = tmp_path / "m.onnx"
+    text = f"""g (float[1, 1, 3] x, float[1, 1, 1] w) => (float[1, 1, n] y) {{
+        y = ConvTranspose <auto_pad = "SAME_LOWER", strides = [{stride}]> (x, w) }}"""
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    onnx.save(model, path)
+    feed = {"x": np.ones((1, 1, 3), np.float32), "w": np.ones((1, 1, 1), np.float32)}
+    ours, told = Ours(to_hub(load(path))).run(feed)
+    (theirs,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
+    assert (np.shape(theirs) != np.shape(ours["y"])) == bool(told) == (stride == 2)
+
+
 def test_what_two_runtimes_give_is_no_fault_of_theirs(tmp_path: Path) -> None:
     _, event = judged(*KNOWN["Shrink"], tmp_path, EXECUTOR)
     assert event.kind == EXECUTOR
