@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openvino as ov
 
 from ...passes.types import DType
 from .openvino_faults import faults, watch
+from .openvino_module import openvino as ov
 from .outcome import Batch, Values
 from .packing import pack, unpack
 from .ranges import exceeds_int32

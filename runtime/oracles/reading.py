@@ -15,7 +15,8 @@ from .session import Options, Path
 
 
 def _openvino(path: Path) -> None:
-    openvino: Any = importlib.import_module("openvino")
+    from .openvino_module import openvino
+
     openvino.Core().read_model(path)
 
 
@@ -52,6 +53,12 @@ class Reader:
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
         self._read()
         return {}, ""
+
+
+def prepare(path: Path, options: Options) -> None:
+    """Import what a session needs, where that starts no threads."""
+    if options["runtime"] == "openvino":
+        importlib.import_module(".openvino_module", __package__)
 
 
 def open_session(path: Path, options: Options) -> Reader:

@@ -16,6 +16,7 @@ from backedge.runtime.oracles.driver import drive
 from backedge.runtime.oracles.forks import warm_up
 from onnx import parser
 
+SAMPLE = Path(__file__).parents[2] / "samples" / "lstm_tensor_iterator.xml"
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems start each session's process anew")
 
 
@@ -151,3 +152,17 @@ def test_a_process_forked_from_the_owner_shares_the_servers(model):
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     [found] = run_file("onnxruntime", model, [X])
     assert not found.error
+
+
+@pytest.mark.parametrize("module", ["openvino_session", "reading"])
+def test_openvino_starts_no_python_thread(module: str) -> None:
+    """A process forked while another thread imports something may wait for that thread's lock for ever."""
+    program = (
+        "import pathlib, sys, threading\n"
+        f"from backedge.runtime.oracles import {module} as session\n"
+        "if len(sys.argv) > 1: session._openvino(pathlib.Path(sys.argv[1]))\n"
+        "print(len(threading.enumerate()), 'openvino' in sys.modules)"
+    )
+    sample = [str(SAMPLE)] if module == "reading" else []
+    found = subprocess.run([sys.executable, "-c", program, *sample], stdout=subprocess.PIPE, text=True, check=True)
+    assert found.stdout.split() == ["1", "True"]
