@@ -6,10 +6,10 @@ meanwhile inherits what that thread holds, Python's locks of modules that it imp
 
 from __future__ import annotations
 
-import importlib
 import sys
-from typing import Any
 
 sys.modules.setdefault("openvino_telemetry", None)  # pyright: ignore[reportArgumentType]  not to be imported
 
-openvino: Any = importlib.import_module("openvino")
+import openvino  # noqa: E402  only now
+
+__all__ = ["openvino"]
