@@ -336,6 +336,8 @@ class GraphReader:
                 inner = _Scope(scope, captures=captures)
                 node.regions[name] = self.graph(graph, inner, opsets, f"{where}: {node!r}.{name}")
                 scopes.append(inner)
+        if node.attributes.get("auto_pad") == "":  # which runtimes take for the default, NOTSET
+            del node.attributes["auto_pad"]
         for name, outer in captures.items():
             for inner, region in zip(scopes, node.regions.values(), strict=True):
                 region.inputs.append(inner.seen(name, outer))

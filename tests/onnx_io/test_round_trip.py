@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
-from backedge.convert.files import save
+from backedge.convert.files import save, to_hub
 from backedge.convert.onnx.read import read, read_model
 from backedge.convert.onnx.write import to_model, write
+from backedge.runtime.executor import Executor
 from google.protobuf.message import Message
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
@@ -183,3 +185,17 @@ def test_input_order_of_unsorted_nodes() -> None:
     written = to_model(read_model(model))
     assert [node.op_type for node in written.graph.node] == ["Neg", "Abs"]
     onnx.checker.check_model(written)
+
+
+@pytest.mark.parametrize("operator", ["AveragePool", "Conv", "LpPool", "MaxPool"])
+def test_pads_that_an_empty_text_leaves_to_the_default(operator: str) -> None:
+    """ONNX Runtime takes an `auto_pad` of no letters for NOTSET."""
+    inputs = "x, w" if operator == "Conv" else "x"
+    model = parse_model(f"""<ir_version: 8, opset_import: ["" : 17]> g (float[1,1,6] x) => (float[1,1,7] y)
+      <float[1,1,3] w = {{1, 2, 3}}>
+      {{ y = {operator} <kernel_shape = [3], pads = [1, 2], auto_pad = ""> ({inputs}) }}""")
+    x = np.arange(6, dtype=np.float32).reshape(1, 1, 6)
+    wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    found = Executor(to_hub(read_model(model))).run({"x": x})["y"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert wanted.shape == (1, 1, 7)
