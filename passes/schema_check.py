@@ -184,7 +184,7 @@ def problem(node: Node) -> str:
     length = listed.tensor.shape[0] if listed is not None and listed.rank == 1 and listed.tensor.shape else None
     if isinstance(length, int) and length > _MOST_AXES:
         return f" lists {length} axes"
-    fault = shape_fault(node) or equation_fault(node)
+    fault = equation_fault(node) or shape_fault(node)
     if fault:
         return fault
     parts = node.attributes.get("num_outputs") if node.op == ("", "Split") else None

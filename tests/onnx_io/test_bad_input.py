@@ -276,9 +276,10 @@ EQUATIONS = {
 @pytest.mark.timeout(60)
 def test_equations_of_einsum(tmp_path: Path, equation: str, is_one: bool) -> None:
     """ONNX's own inference never ends on some that are none, where no signal reaches the process either."""
-    nodes = [helper.make_node("Einsum", ["x"], ["y"], equation=equation)]
-    value = helper.make_tensor_value_info
-    proto = helper.make_graph(nodes, "g", [value("x", TensorProto.FLOAT, [])], [value("y", TensorProto.FLOAT, None)])
+    terms = equation.partition("->")[0].split(",")
+    nodes = [helper.make_node("Einsum", ["x"] * len(terms), ["y"], equation=equation)]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy")  # of any rank
+    proto = helper.make_graph(nodes, "g", [x], [y])
     onnx.save(helper.make_model(proto, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "m.onnx")
     if is_one:
         graph = read(tmp_path / "m.onnx")
