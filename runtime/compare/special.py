@@ -53,6 +53,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _WAVES,
         _habit("narrow", "Resize Upsample", "cuts off what is behind the point, which the reference rounds"),
         _habit("squares", "Normalizer", "adds up int32 and their squares in int32"),
+        _habit("empty", "MatMulInteger", "leaves sums of nothing unwritten"),
         _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),

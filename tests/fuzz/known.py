@@ -150,6 +150,15 @@ def _infinite(case: Case) -> bool:
     return bool(np.isinf(case.first.astype(np.float64)).any())
 
 
+def _any_infinite(case: Case) -> bool:
+    floats = [np.asarray(one) for one in case.operands if one is not None and np.asarray(one).dtype.kind == "f"]
+    return not all(np.isfinite(one).all() for one in floats)
+
+
+def _made_of_nothing(case: Case) -> bool:
+    return case.first.ndim > 0 and case.first.shape[-1] == 0
+
+
 def _beyond_single(case: Case) -> bool:
     """Integers that float32 doesn't hold."""
     return case.first.dtype.kind in "iu" and bool((np.abs(case.first.astype(np.float64)) > 2**24).any())
@@ -180,6 +189,9 @@ UNDEFINED = (
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),
     _row("QuantizeLinear", _nan, "NaN as an integer"),
     _row("DFT STFT", _infinite, "infinity: which sums are made of it is up to the algorithm"),
+    _row("DeformConv", _any_infinite, "NaN and infinities: places of no number"),
+    _row("MaxPool", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"),
+    _row("MatMulInteger", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"),
     _row("ConvTranspose", _negative_pads, "pads below 0, which ONNX Runtime takes for 0 and onnx's reference doesn't"),
     _row("MeanVarianceNormalization", _equal_halves, "equal numbers in float16, which has no 1e-9"),
 )

@@ -289,7 +289,8 @@ def settle(event: Event, hub: Graph, feed: Feed, truth: Truth) -> Event:
         return event
     if found.refused:
         return Event(event.path, EXPLAINED, f"onnx's reference refuses it, too: {event.text}", event.feed)
-    faults = dict.fromkeys([*found.unknown, *(found.known if event.kind == EXECUTOR else ())])
+    agreed = event.kind == EXECUTOR and truth.values[event.feed] is not None
+    faults = dict.fromkeys([*found.unknown, *(found.known if agreed else ())])
     if faults:
         return replace(event, text=f"{event.text[:200]}; {'; '.join(faults)}")
     if apart(theirs, found.outputs) > truth.slack[event.feed]:
