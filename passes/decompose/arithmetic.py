@@ -180,17 +180,6 @@ def _powers(op: Builder, node: Node, x: Value) -> tuple[Expr, float]:
     return expr(op, x, working(node, x)).abs() ** p, 1 / p
 
 
-@rule("", "Shrink")
-def shrink(op: Builder, node: Node) -> Value:
-    """Shrink-9: toward zero by `bias` outside of [-lambd, lambd], zero inside. Integers become floats for it and are
-    truncated afterwards, as runtimes do; ONNX's own body makes `bias` an integer before."""
-    attrs, x = NodeAttributes(node), required(node, 0)
-    limit, bias = attrs.float("lambd"), attrs.float("bias")
-    wide = expr(op, cast(op, node, x, working(node, x) if dtype_of(node, x).is_float else DType.FLOAT64))
-    moved = where(wide < -limit, wide + bias, where(wide > limit, wide - bias, 0))
-    return moved.cast(dtype_of(node, x)).value()
-
-
 _FORMULAS: dict[str, Callable[..., Expr]] = {
     "Reciprocal": lambda x: 1 / x,
     "Xor": lambda a, b: ~a.equals(b),

@@ -313,6 +313,23 @@ def _by_halves(op: StepBuilder, node: Node) -> Made:
     return (there | ~back & low.call(node.op_type, other_low)).value()
 
 
+# Shrink ------------------------------------------------------------------------------------------
+
+
+def _shrink(op: StepBuilder, node: Node) -> Made:
+    """Shrink-9: toward zero by `bias` outside of [-lambd, lambd], zero inside.
+
+    Integers become floats for it and are truncated afterwards, as runtimes do; ONNX's own body makes `bias` an integer
+    before.
+    """
+    x = required(node, 0)
+    kind = dtype_of(node, x)
+    wide = expr(op.newest, x, work_type(kind) if kind.is_float else _F64)
+    limit, bias = attribute(node, "lambd", 0.5), attribute(node, "bias", 0.0)
+    moved = where(wide < -limit, wide + bias, where(wide > limit, wide - bias, 0))
+    return moved.cast(kind).value()
+
+
 ROWS = {
     ("Mod", 10): Step("Mod came with version 10", _modulo),
     ("Mod", 28): Step(same, _floor_modulo),
@@ -327,6 +344,7 @@ ROWS = {
     ("Equal", 19): Step(same, _same_text),
     ("IsInf", 10): Step("IsInf came with version 10", _is_infinite),
     ("IsNaN", 9): Step("IsNaN came with version 9", _is_nan),
+    ("Shrink", 9): Step("Shrink came with version 9", _shrink),
     ("Sign", 9): Step("Sign came with version 9", _sign),
     **rows("Greater Less", 9, Step(same, _by_halves)),
 }

@@ -55,7 +55,8 @@ def judged(text: str, feed: Feed, folder: Path, kind: str = DOUBT) -> tuple[floa
     theirs = list(onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, feed))
     hub = to_hub(load(path))
     ours = list(Ours(hub).run(feed)[0].values())
-    truth = Truth([None], [64.0], [theirs], [True], True)
+    agreed = theirs if kind == EXECUTOR else None
+    truth = Truth([agreed], [64.0], [theirs], [True], True)
     return apart(ours, theirs), settle(Event("source", kind, shown(theirs, ours), 0), hub, feed, truth)
 
 

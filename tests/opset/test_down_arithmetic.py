@@ -249,3 +249,16 @@ def test_functions(op_type: str, expected: Callable[[float], float]) -> None:
     made = down(f"(float[{x.size}] x) => (float[{x.size}] y) {{ y = {op_type} (x) }}", 9, 8, x)[0]
     np.testing.assert_array_max_ulp(made[np.isfinite(wanted)], wanted[np.isfinite(wanted)], 1)
     np.testing.assert_array_equal(made[~np.isfinite(wanted)], wanted[~np.isfinite(wanted)])
+
+
+@pytest.mark.parametrize("target", [7, 8])
+@pytest.mark.parametrize(("bias", "limit"), [(0.1, 0.01), (1.5, 1.25), (0.0, 2.0)])
+@pytest.mark.parametrize("kind", ["float", "float16", *WHOLE])
+def test_shrinking(kind: str, bias: float, limit: float, target: int) -> None:
+    """Integers are moved as floats and cut off, as ONNX Runtime does."""
+    text = f"({kind}[n] x) => ({kind}[n] y) {{ y = Shrink <bias = {bias}, lambd = {limit}> (x) }}"
+    x = np.arange(0 if kind.startswith("u") else -5, 6).astype(numpy_of(kind))
+    graphs = parse(text, 9), converted(parse(text, 9), target)
+    sessions = [onnxruntime.InferenceSession(checked(graph).SerializeToString()) for graph in graphs]
+    expected, made = (session.run(None, {"x": x})[0] for session in sessions)
+    assert_same(made, expected)
