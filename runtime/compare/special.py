@@ -63,7 +63,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "ArgMax ArgMin Hardmax TopK", "takes NaN for neither larger nor smaller"),
         _habit("nan", "Exp Softmax LogSoftmax ReduceLogSumExp", "makes a number or infinity of NaN"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
-        _habit("nan inf huge", "Cast", "makes an integer of its own choice of what no 32-bit integer is"),
+        _habit("nan inf huge", "Cast CastLike", "makes an integer of its own choice of what no 32-bit integer is"),
         _habit("nan inf", "RoiAlign", _BY_ZERO),
         _WAVES,
         _habit("inf", "Mod", "makes NaN of a remainder by infinity"),
@@ -85,7 +85,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("denormal", ANY, "takes denormal numbers for 0"),
         _WAVES,
         _habit("nan inf", "ConvTranspose", "multiplies them by the zeros that it puts between elements"),
-        _habit("nan inf huge", "Cast", "makes the nearest integer of what no integer is"),
+        _habit("nan inf huge", "Cast CastLike", "makes the nearest integer of what no integer is"),
     ),
 }
 _KIND_TEXT: Mapping[str, str] = {
