@@ -54,7 +54,7 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
         return _memory[key]
     types: Sequence[Type | None] = [None] * len(node.outputs)
     if not problem(node):
-        types = completed(node, _with_rank(node, _by_schema(node, data)))
+        types = completed(node, _of_nothing(node, _with_rank(node, _by_schema(node, data))))
     if key is not None:
         if len(_memory) >= _MOST_REMEMBERED:
             _memory.clear()
@@ -111,6 +111,14 @@ def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
             return types
         rank = max(rank, data)
     return [TensorType(found.dtype, (None,) * rank), *types[1:]]
+
+
+def _of_nothing(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
+    """The types; a tensor without elements has none that isn't zero."""
+    shape = node.inputs[0].tensor.shape if node.op == ("", "NonZero") and node.inputs[0] is not None else None
+    if shape is None or 0 not in shape:
+        return types
+    return [TensorType(DType.INT64, (len(shape), 0))]
 
 
 def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:

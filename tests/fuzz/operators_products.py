@@ -9,7 +9,7 @@ import numpy as np
 from onnx import helper
 
 from .evaluate import ELEMENTS, FLOATS
-from .maker import Value
+from .maker import Missing, Value
 from .operators import Call, Picked, row
 
 # products --------------------------------------------------------------------------------------------
@@ -208,6 +208,8 @@ def _(c: Call) -> Picked:
 def _(c: Call) -> Picked:
     groups = c.m.random.randint(1, 2)
     x = _image(c, 2 * groups)
+    if x.element == "double" and c.has("stash_type"):  # computed in float32, in as many ways as there are runtimes
+        raise Missing
     per = groups if c.schema.name == "GroupNormalization" and c.schema.since_version < 21 else x.shape[1]
     more = {"num_groups": groups} if c.has("num_groups") else {}
     return [x, c.tensor(1, shape=(per,)), c.tensor(2, shape=(per,))], {**more, **c.some_attributes(epsilon=lambda: 0.1)}

@@ -27,7 +27,7 @@ from trust.judge import ROUNDING, nudged, units
 
 from .maker import OPSETS
 from .running import CRASHED, SECONDS, Feed, Ours, Outputs, Run, TooSlow, run_file, run_in, run_onnx, time_limit
-from .settle import TooLong, settled, shown_value
+from .settle import TooLong, is_narrow, settled, shown_value
 
 TARGETS: dict[str, dict[str, Any]] = {
     "opset": {"to": "made.onnx"},
@@ -115,7 +115,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(one) for one in value]
     array = np.asarray(value)
-    if array.dtype.kind == "V":
+    if is_narrow(array):
         return array.astype(np.float32)
     if array.dtype.kind in "UT":
         return array.astype(object)
@@ -125,7 +125,7 @@ def _plain(value: Any) -> Any:
 def _step(value: Any) -> float:
     """How much coarser than float32 a value of this type is, where `units` doesn't know that."""
     array = np.asarray(value) if not isinstance(value, list) else np.zeros(0)
-    if array.dtype.kind != "V":
+    if not is_narrow(array):
         return 1.0
     return 2.0 ** (16 if "bfloat16" in str(array.dtype) else 21)
 

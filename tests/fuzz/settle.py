@@ -206,16 +206,17 @@ def _apart(a: Sequence[Any], b: Sequence[Any]) -> float:
     return max((units(_plain(x), _plain(y)) for x, y in zip(a, b, strict=True)), default=0.0)
 
 
+def is_narrow(array: np.ndarray[Any, Any]) -> bool:
+    """Whether it holds floats that NumPy itself doesn't know; one of their types says that it does."""
+    return array.dtype.kind == "V" or (array.dtype.kind == "f" and array.dtype.itemsize == 1)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(one) for one in value]
     array = np.asarray(value)
     return (
-        array.astype(object)
-        if array.dtype.kind in "UTO"
-        else array.astype(np.float32)
-        if array.dtype.kind == "V"
-        else array
+        array.astype(object) if array.dtype.kind in "UTO" else array.astype(np.float32) if is_narrow(array) else array
     )
 
 

@@ -460,6 +460,13 @@ ROWS = [
         [f32([[0, 1], [0, 3]]), f32([0, 2]), i64([[0, 1, 2], [1, 0, 1]])],
     ),
     Row(
+        "chosen of nothing",
+        "g (float[3, 0, 2] x, bool[0] p) => (float[3, P, 2] a, float[Q] b, int64[1, R] c) "
+        "{ a = Compress <axis = 1> (x, p) b = Compress (x, p) c = NonZero (p) }",
+        [np.zeros((3, 0, 2), np.float32), np.zeros(0, bool)],
+        [np.zeros((3, 0, 2), np.float32), np.zeros(0, np.float32), np.zeros((1, 0), np.int64)],
+    ),
+    Row(
         "boxes that overlap by just the threshold stay",
         "g (float[1, 3, 4] boxes, float[1, 1, 3] scores, float limit) => (int64[P, 3] a, int64[Q, 3] b) "
         "<int64 n = {5}, float half = {0.5}> "
