@@ -74,7 +74,8 @@ def _near(absolute: float = 0.0, relative: float = 0.0, of_operand: float = 0.0)
 
     def holds(case: Case) -> bool:
         finite = case.first[np.isfinite(case.first)] if case.first.dtype.kind == "f" else np.zeros(0)
-        step = float(np.finfo(case.first.dtype).eps) if case.first.dtype.kind == "f" else 0.0
+        kinds = [one.dtype for one in (case.first, np.asarray(case.ours[0])) if one.dtype.kind == "f"]
+        step = float(np.finfo(kinds[0]).eps) if kinds else 0.0
         limit = absolute * step + of_operand * float(np.abs(finite).max(initial=0))
         pairs = zip(case.ours, case.theirs, strict=True)
         return all(
