@@ -148,6 +148,12 @@ def to_model(
     writer.graph(graph, model.graph, None, {})
     for function in graph.functions.values():
         model.functions.append(writer.function(function))
+    stated = {entry.domain for entry in model.opset_import}
+    for function in model.functions:  # where a model doesn't name a domain, ONNX Runtime takes its newest version
+        for entry in function.opset_import:
+            if entry.domain not in stated:
+                stated.add(entry.domain)
+                model.opset_import.add(domain=entry.domain, version=entry.version)
     return model
 
 

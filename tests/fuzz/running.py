@@ -46,7 +46,8 @@ def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = No
     found = Run(coarse=getattr(session, "coarse", False))
     for feed in feeds:
         try:
-            outputs, fault = session.run(dict(feed))
+            with time_limit(4 * SECONDS):
+                outputs, fault = session.run(dict(feed))
         except TooSlow:
             found.outputs.append(None)
             found.errors.append("fault: no answer in time")

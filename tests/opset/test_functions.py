@@ -192,3 +192,25 @@ def test_a_body_that_onnx_leaves_half_made() -> None:
     }"""
     with pytest.raises(Unsupported, match="Attention came with version 23"):
         to_dialect(read_model(onnx.parser.parse_model(text)), FORMATS["onnx"], 13)
+
+
+TREES = """<ir_version: 8, opset_import: ["" : 14, "ai.onnx.ml" : 3, "own" : 1]>
+main (float[2, 1] x) => (float[2, 1] y) { y = own.Tree (x) }
+<opset_import: ["" : 14, "ai.onnx.ml" : 3], domain: "own"> Tree (a) => (b) {
+    c = ai.onnx.ml.TreeEnsembleRegressor <n_targets = 1, nodes_treeids = [0, 0, 0], nodes_nodeids = [0, 1, 2],
+        nodes_truenodeids = [1, 0, 0], nodes_falsenodeids = [2, 0, 0], nodes_featureids = [0, 0, 0],
+        nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_values = [0.5, 0.0, 0.0], target_treeids = [0, 0],
+        target_nodeids = [1, 2], target_ids = [0, 0], target_weights = [-1.5, 2.5]> (a)
+    b = HardSigmoid (c)
+}
+"""
+
+
+@pytest.mark.parametrize("opset", [15, 17, 21])
+def test_domains_that_only_functions_use_are_imported(opset: int) -> None:
+    """ONNX Runtime takes the newest version of a domain that a model doesn't import, whatever its functions say; in that
+    of ai.onnx.ml there is no TreeEnsembleRegressor any more."""
+    model, _, _ = _converted(TREES, opset)
+    assert [function.name for function in model.functions] == ["Tree"]
+    [y] = _run_ort(model, f32([0], [1]))
+    np.testing.assert_allclose(y, f32([0.2], [1.0]), rtol=1e-6)
