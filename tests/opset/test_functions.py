@@ -208,8 +208,8 @@ main (float[2, 1] x) => (float[2, 1] y) { y = own.Tree (x) }
 
 @pytest.mark.parametrize("opset", [15, 17, 21])
 def test_domains_that_only_functions_use_are_imported(opset: int) -> None:
-    """ONNX Runtime takes the newest version of a domain that a model doesn't import, whatever its functions say; in that
-    of ai.onnx.ml there is no TreeEnsembleRegressor any more."""
+    """ONNX Runtime takes the newest version of a domain that a model doesn't import, whatever its functions say;
+    ai.onnx.ml's has no TreeEnsembleRegressor any more."""
     model, _, _ = _converted(TREES, opset)
     assert [function.name for function in model.functions] == ["Tree"]
     [y] = _run_ort(model, f32([0], [1]))
