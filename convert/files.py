@@ -17,7 +17,7 @@ from ..passes.limits import FileBytes
 from ..passes.outputs import drafted
 from ..passes.pipeline import Pipeline
 from ..passes.progress import stage
-from ..passes.schema_check import check_forms
+from ..passes.schema_check import check_forms, check_inferred
 from ..passes.scratch import scratch
 from ..passes.structure.canonical import canonicalize
 from ..passes.structure.sequences import SequencesToStacks
@@ -156,6 +156,7 @@ def to_hub(graph: Graph) -> Graph:
     raised = _of_same_files(FORMATS[graph.dialect].raise_graph(graph), graph)
     check_forms(raised)
     canonicalize(raised)
+    check_inferred(raised)
     check_sizes(raised)
     return raised
 

@@ -15,7 +15,7 @@ from .schema_check import problem
 from .schemas import schema
 from .shape_faults import shape_fault
 from .tree_faults import tree_fault
-from .types import TensorType, Type
+from .types import conflict
 
 _UNTAKEN = "has unsupported type"  # in the words of ONNX's inference
 
@@ -31,7 +31,7 @@ def fault_of(node: Node) -> str:
     if reason:
         return f" contradicts its operator: {reason:.200}"
     for value, found in zip(node.outputs, infer_node(node), strict=False):
-        if _conflict(value.type, found):
+        if conflict(value.type, found):
             return f": {value.name!r} is declared {value.type}, and is {found}"
     return misfit(node) or tree_fault(node)
 
@@ -55,20 +55,6 @@ def blaming(node: Node, is_given: bool = True) -> Iterator[None]:
         if is_given and (fault := fault_of(node)):
             raise InvalidModel(f"{node!r}{fault}") from error
         raise
-
-
-def _conflict(declared: Type | None, found: Type | None) -> bool:
-    """Whether no tensor is of both types."""
-    if not isinstance(declared, TensorType) or not isinstance(found, TensorType):
-        return False
-    if declared.dtype and found.dtype and declared.dtype is not found.dtype:
-        return True
-    if declared.shape is None or found.shape is None:
-        return False
-    return len(declared.shape) != len(found.shape) or any(
-        isinstance(one, int) and isinstance(other, int) and one != other
-        for one, other in zip(declared.shape, found.shape, strict=True)
-    )
 
 
 def contradiction(node: Node, of_any_type: bool = False) -> str:

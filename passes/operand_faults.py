@@ -23,6 +23,7 @@ _AXES: Mapping[tuple[str, str], Mapping[int, str]] = {
         5: "batch steps .",
     },
     ("", "NonMaxSuppression"): {0: "batch boxes 4", 1: "batch classes boxes"},
+    ("", "RoiAlign"): {0: "images channels height width", 1: "boxes 4", 2: "boxes"},
     ("ai.onnx.preview", "FlexAttention"): {
         0: "batch heads queries width",
         1: "batch shared keys width",

@@ -12,6 +12,7 @@ from onnx.defs import OpSchema
 from .equations import equation_fault
 from .errors import InvalidModel
 from .graph import Graph, Node, Value
+from .loop import is_if
 from .protos import DTYPES, AttributeRef, SparseData
 from .region_forms import region_fault
 from .schemas import schema
@@ -137,6 +138,21 @@ def check_forms(graph: Graph) -> None:
                     raise InvalidModel(f"graph {inner.name!r:.80}: {node!r}{found}")
 
 
+def check_inferred(graph: Graph) -> None:
+    """Refuse a hub graph in which the shapes that inference found are no operands of the operators that get them.
+
+    A branch may hold what contradicts itself where it is never taken.
+
+    Raises:
+        InvalidModel: the first such node, which may be in the body of a loop.
+    """
+    for node in graph.nodes:
+        if found := shape_fault(node):
+            raise InvalidModel(f"graph {graph.name!r:.80}: {node!r}{found}")
+        for region in () if is_if(node) else node.regions.values():
+            check_inferred(region)
+
+
 def _reference(node: Node) -> str:
     """An attribute that a function is given, at a node that is in none."""
     for name, value in node.attributes.items():
@@ -190,7 +206,15 @@ def problem(node: Node) -> str:
     parts = node.attributes.get("num_outputs") if node.op == ("", "Split") else None
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
-    return region_fault(node)
+    return _resize_fault(node) or region_fault(node)
+
+
+def _resize_fault(node: Node) -> str:
+    """Why nothing says how large an image becomes."""
+    if node.op != ("", "Resize") or node.version < 11 or node.input(3) is not None:
+        return ""
+    scales = node.input(2)
+    return ": neither scales nor sizes" if scales is None or scales.tensor.static_shape == (0,) else ""
 
 
 def _attribute_fault(node: Node, known: Mapping[str, Any]) -> str:

@@ -36,6 +36,10 @@ _PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
+_ALIKE = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")
+"""Operators whose operands were of one shape before version 7, but where `broadcast` said that B is laid along A."""
+
+
 def shape_fault(node: Node) -> str:
     """Why no tensors of these shapes are inputs of an operator, to be read behind its name; "" where some may be."""
     if fault := operand_fault(node):
@@ -60,6 +64,8 @@ def shape_fault(node: Node) -> str:
         return _batch_fault(node)
     if node.op_type == "ScatterND":
         return _updates_fault(node)
+    if node.op_type in _ALIKE and node.version < 7:
+        return _unlike_fault(node)
     if node.op_type.startswith("Reduce") or node.op_type == "Squeeze":
         return _axes_fault(node)
     return _axis_fault(node) if node.op_type in ("CumSum", "CumProd") else ""
@@ -144,16 +150,28 @@ def _batch_fault(node: Node) -> str:
 
 def _axes_fault(node: Node) -> str:
     """Why there are more axes than a tensor has; ONNX Runtime takes a scalar to have one."""
-    shape, axes = _shape(node, 0), _shape(node, 1)
-    count = axes[0] if axes else None
+    shape, axes, listed = _shape(node, 0), _shape(node, 1), node.attributes.get("axes")
+    count = len(listed) if isinstance(listed, list | tuple) else axes[0] if axes else None
     if shape is None or not isinstance(count, int) or count <= max(len(shape), 1):
         return ""
     return f": {count} axes of a tensor of rank {len(shape)}"
 
 
+def _unlike_fault(node: Node) -> str:
+    """Why operands aren't of one shape, or B's isn't laid along A's."""
+    a, b = _shape(node, 0), _shape(node, 1)
+    if a is None or b is None:
+        return ""
+    if node.attributes.get("broadcast", 0):
+        return f": B of rank {len(b)} is laid along A of rank {len(a)}" if len(b) > len(a) else ""
+    if len(a) != len(b) or any(map(_differ, a, b)):
+        return f": {list(a)} and {list(b)} aren't of one shape, and nothing is broadcast"
+    return ""
+
+
 def _own_axis_fault(node: Node) -> str:
     """Why the axis that an attribute names is none."""
-    shape, axis = _shape(node, 0), node.attributes.get("axis")
+    shape, axis = _shape(node, 0), node.attributes.get("axis", 1 if node.op_type == "Concat" else None)
     if shape is None or (node.op_type == "Compress" and axis is None):
         return ""
     if not shape:

@@ -301,3 +301,17 @@ def merge(known: Type | None, found: Type | None) -> Type | None:
     if isinstance(known, OptionalType) and isinstance(found, OptionalType):
         return OptionalType(merge(known.element, found.element))
     return known
+
+
+def conflict(declared: Type | None, found: Type | None) -> bool:
+    """Whether no tensor is of both types."""
+    if not isinstance(declared, TensorType) or not isinstance(found, TensorType):
+        return False
+    if declared.dtype and found.dtype and declared.dtype is not found.dtype:
+        return True
+    if declared.shape is None or found.shape is None:
+        return False
+    return len(declared.shape) != len(found.shape) or any(
+        isinstance(one, int) and isinstance(other, int) and one != other
+        for one, other in zip(declared.shape, found.shape, strict=True)
+    )

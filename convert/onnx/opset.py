@@ -19,6 +19,7 @@ from ...passes.operator_list import OperatorList
 from ...passes.opset import Change, Log, raising_loops, restamped
 from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
+from ...passes.schema_check import check_inferred
 from ...passes.schemas import HUB_OPSET, schema, since_version
 from ...passes.structure.containers import check_interface
 from ...passes.structure.simplify import RemoveDead
@@ -65,7 +66,7 @@ def change_opset(graph: Graph, opset: int, operators: OperatorList | None = None
     (`passes.opset.Change`).
 
     Raises:
-        InvalidModel: functions call themselves, or grow too much.
+        InvalidModel: functions call themselves, or grow too much; shapes contradict themselves.
         Unsupported: an operator, type or attribute isn't supported there.
         NotLegal: the list can't express some nodes, and neither what they are made of.
     """
@@ -97,6 +98,7 @@ def change_opset(graph: Graph, opset: int, operators: OperatorList | None = None
             if _ir_version(looped) >= IR_WITH_DEFAULTS:
                 defaults = take_off_defaults(looped)
             infer(looped)
+            check_inferred(looped)
             made = lower_operators(looped, opset, log)
         if opset < graph.opsets.get("", 0):
             RemoveDead()(made)
@@ -127,6 +129,7 @@ def _inferred(graph: Graph) -> Iterator[None]:
     stated = [(value, value.type) for node in graph.nodes for value in node.outputs]
     infer(graph)
     try:
+        check_inferred(graph)
         yield
     finally:
         for value, type in stated:

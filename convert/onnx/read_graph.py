@@ -23,7 +23,7 @@ from ...passes.protos import (
 )
 from ...passes.schemas import HUB_OPSETS, MOST_OPSET, since_version
 from ...passes.tensor import TensorData
-from ...passes.types import TensorType
+from ...passes.types import TensorType, conflict
 from .external import DataFile, read_external
 
 # numbers, which are most attributes: where they stand
@@ -244,8 +244,12 @@ class GraphReader:
                 if name in declared:
                     value.meta = {"declared": True}
                     self.annotate(value, declared[name], where)
+                    if conflict(value.type, TensorType(data.dtype, data.shape)):  # ONNX Runtime goes by the data, too
+                        value.type = TensorType(data.dtype, data.shape)
             elif value.data is not None or value not in graph.inputs:
                 raise InvalidModel(f"{where}: initializer {name!r} is defined twice")
+            elif conflict(value.type, TensorType(data.dtype, data.shape)):
+                raise InvalidModel(f"{where}: initializer {name!r} is {data!r}, and is declared {value.type}")
             value.data = data
             graph.constants.append(value)
 

@@ -328,11 +328,18 @@ class Expr:
         return self.like(number).broadcast_to(self.sizes())
 
     def __getitem__(self, index: _Index | tuple[_Index, ...]) -> Self:
-        """NumPy's basic indexing: numbers, slices (whose bounds may be expressions), `...` and None."""
+        """NumPy's basic indexing: numbers, slices (whose bounds may be expressions), `...` and None.
+
+        Raises:
+            Inconsistent: there are more indices than axes.
+        """
         items = tuple(_with_known_bounds(item) for item in (index if isinstance(index, tuple) else (index,)))
         bounds = [bound for item in items if isinstance(item, slice) for bound in (item.start, item.stop)]
         if self.array is not None and not any(isinstance(bound, Expr | OpenSize) for bound in bounds):
             return self.make(computed(self.array.__getitem__, items))
+        axes, rank = sum(item is not None and item is not ... for item in items), self.value().rank
+        if rank is not None and axes > rank:
+            raise Inconsistent(f"{axes} indices of an array of rank {rank}")
         split = next((position for position, item in enumerate(items) if item is ...), len(items))
         parts = [*_axes(items[:split], 0, 1), *_axes(items[:split:-1], -1, -1)]
         value = _sliced(self.op, self.value(), [(axis, item) for axis, item in parts if isinstance(item, slice)])

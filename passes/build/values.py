@@ -262,6 +262,16 @@ def stack(op: Builder, values: Iterable[Value], axis: int) -> Value:
     return op.Concat(*(op.Unsqueeze(value, axes) for value in values), axis=axis)
 
 
+def _check_axes(value: Value, axes: Sequence[int]) -> None:
+    """
+    Raises:
+        InvalidModel: the value has no such axes.
+    """
+    rank = value.rank
+    if rank is not None and any(not -rank <= axis < rank for axis in axes):
+        raise InvalidModel(f"{value.name!r} of rank {rank} has no axes {list(axes)}")
+
+
 def slice_axes(
     op: Builder,
     value: Value,
@@ -278,6 +288,7 @@ def slice_axes(
     """
     if not axes:
         return value
+    _check_axes(value, axes)
     data, first, last = value.data, static_shape_of(starts), static_shape_of(ends)
     steps = steps or [1] * len(axes)
     if data is not None and data.size <= MOST_MOVED and first is not None and last is not None:
@@ -323,6 +334,7 @@ def pad(
         where = None if axes is None else op.const(list(axes), DType.INT64)
         return op.Pad(value, shape_vector(op, [*before, *behind]), fill, where)
     full: list[Dim] = [0] * (2 * value.rank)
+    _check_axes(value, axes)
     for axis, first, last in zip(axes, before, behind, strict=True):
         full[axis % value.rank], full[axis % value.rank + value.rank] = first, last
     return op.Pad(value, shape_vector(op, full), fill)

@@ -14,8 +14,10 @@ from typing import Any
 
 import onnx.defs
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
+from onnx.shape_inference import InferenceError
 
 from ..attributes import NodeAttributes
+from ..errors import InvalidModel
 from ..graph import Graph, Node, Value
 from ..protos import (
     ENUMS,
@@ -44,6 +46,9 @@ def body(node: Node, newest: bool = False) -> Graph | None:
 
     Args:
         newest: of bodies for several opsets the one for the newest, else that for the oldest.
+
+    Raises:
+        InvalidModel: the node contradicts its operator.
     """
     node = _as_computed(node)
     proto = None if node.op in _INEXACT else _function(node, newest)
@@ -83,11 +88,14 @@ def _function(node: Node, newest: bool) -> FunctionProto | None:
         return None
     proto = node_to_proto(node, lambda value: value.name or "v")
     types = [(TypeProto() if value is None else type_to_proto(value.type)) for value in node.formal_inputs]
-    text = found.get_context_dependent_function_with_opset_version(
-        chosen(found.context_dependent_function_opset_versions),
-        proto.SerializeToString(),
-        [entry.SerializeToString() for entry in types],
-    )
+    try:
+        text = found.get_context_dependent_function_with_opset_version(
+            chosen(found.context_dependent_function_opset_versions),
+            proto.SerializeToString(),
+            [entry.SerializeToString() for entry in types],
+        )
+    except InferenceError as error:
+        raise InvalidModel(f"{node!r} contradicts its operator: {' '.join(str(error).split()):.200}") from error
     return FunctionProto.FromString(text) if text else None
 
 

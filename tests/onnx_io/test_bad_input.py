@@ -15,6 +15,7 @@ from backedge.convert.onnx.read import read, read_model
 from backedge.convert.onnx.write import to_model
 from backedge.passes.errors import BackedgeError, InvalidModel
 from backedge.passes.infer import infer
+from backedge.passes.types import tensor
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from onnx.parser import parse_model
@@ -95,9 +96,18 @@ def nameless_input(model: ModelProto) -> None:
     model.graph.input.add()
 
 
+def default_of_another_type(model: ModelProto) -> None:
+    model.graph.input.add().CopyFrom(helper.make_tensor_value_info("w", TensorProto.BOOL, [2]))
+
+
+def default_of_another_rank(model: ModelProto) -> None:
+    model.graph.input.add().CopyFrom(helper.make_tensor_value_info("w", TensorProto.FLOAT, []))
+
+
 BROKEN = [
     undeclared_input, undeclared_in_body, cycle, twice, missing_output, no_opset, two_opsets, short_data,
     absurd_shape, negative_shape, unknown_type, same_attribute, no_graph, nameless_input,
+    default_of_another_type, default_of_another_rank,
 ]  # fmt: skip
 
 
@@ -109,6 +119,14 @@ def test_damaged_model(damage: Callable[[ModelProto], None]) -> None:
     with pytest.raises(InvalidModel) as caught:
         read_model(model)
     assert "\n" not in str(caught.value)
+
+
+def test_constant_that_is_declared_another_type() -> None:
+    """ONNX Runtime goes by the data, too."""
+    model = loop_model()
+    model.graph.value_info.add().CopyFrom(helper.make_tensor_value_info("w", TensorProto.BOOL, [3]))
+    (constant,) = read_model(model).constants
+    assert constant.type == tensor("float32", 2)
 
 
 def too_few_body_inputs(model: ModelProto) -> None:

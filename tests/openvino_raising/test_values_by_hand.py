@@ -225,6 +225,8 @@ def test_what_contradicts_itself_or_has_no_form():
         run("ConvertPromoteTypes", 14, i64([1]), np.ones(1, np.float16), outputs=2)
     with pytest.raises(InvalidModel, match="operands of rank 2 and 2"):
         run("GroupedMatMul", 17, noise(2, 2), noise(2, 2), i32([2]))
+    with pytest.raises(InvalidModel, match=r"of rank 0 has no axes \[1\]"):
+        run("ISTFT", 16, noise(), noise(4), i32(4), i32(2))
     flags = np.array([True])
     with pytest.raises(Unsupported, match="mean of booleans"):
         run("ScatterElementsUpdate", 12, flags, i32([0]), flags, constants=(i64(0),), reduction="mean")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import numpy as np
 import onnx
 import onnx.parser
+import onnxruntime
 import pytest
-from backedge.convert.files import to_dialect
+from backedge.convert.files import to_dialect, to_hub
 from backedge.convert.format import FORMATS
 from backedge.convert.onnx.read import read_model
 from backedge.convert.onnx.write import to_model
 from backedge.passes.errors import BackedgeError, InvalidModel
+from backedge.runtime.executor import Executor
 from onnx import AttributeProto, ModelProto, NodeProto
 
 from . import generate
@@ -42,6 +45,105 @@ def test_what_is_wrong_is_said(what: str) -> None:
     with pytest.raises(InvalidModel, match=message) as caught:
         _convert(model, 9)
     assert "\n" not in str(caught.value)
+
+
+INFERRED = {
+    "more axes than there are, in the body of a loop": (
+        13,
+        """(int64 m, float[2, 3] x) => (float[2, 3] z) {
+            z = Loop (m, , x) <body = b (int64 i, bool c, float[2, 3] v) => (bool d, float[2, 3] w) {
+                d = Identity (c)  u = Neg (v)  s = Squeeze (u, axes)  w = Reshape (s, shape)
+            }>
+        }""",
+        ": 4 axes of a tensor of rank 2",
+    ),
+    "an axis that isn't there": (
+        13,
+        "(float[2] x) => (float[2, 2] z) { y = Neg (x)  z = Concat <axis = 1> (y, y) }",
+        ": axis 1 of a tensor of rank 1",
+    ),
+    "an axis that is the default": (
+        1,
+        "(float[2] x) => (float[2, 2] z) { y = Neg (x)  z = Concat (y, y) }",
+        ": axis 1 of a tensor of rank 1",
+    ),
+    "boxes that are none": (
+        16,
+        """(float[2, 3, 8, 9] x, float[4] boxes, int64[4] images) => (float[4, 3, 1, 1] z) {
+            y = Neg (boxes)  z = RoiAlign (x, y, images)
+        }""",
+        ": input 1 is of rank 1; it must be of rank 2",
+    ),
+    "operands of two shapes before any were broadcast": (
+        6,
+        "(float x, float[3] w) => (float z) { y = Neg (x)  z = Add (y, w) }",
+        r": \[\] and \[3\] aren't of one shape",
+    ),
+    "a longer operand that is laid along a shorter one": (
+        6,
+        "(float[3] x, float[2, 3] w) => (float[3] z) { y = Neg (x)  z = Add <broadcast = 1> (y, w) }",
+        ": B of rank 2 is laid along A of rank 1",
+    ),
+}
+
+
+REWRITTEN = ("Loop", "Add")
+"""What isn't only given another version on the way to other opsets; then types are inferred."""
+
+
+def _inferred(what: str) -> tuple[ModelProto, str]:
+    opset, body, message = INFERRED[what]
+    text = body.replace(") {", ") <int64[2] shape = {2, 3}, int64[4] axes = {0, 1, 2, 3}> {", 1)
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> main {text}'), message
+
+
+def _refused(model: ModelProto) -> None:
+    """ONNX's own inference refuses it, at a version that looks at shapes, or ONNX Runtime where that doesn't see it."""
+    later = ModelProto.FromString(model.SerializeToString())
+    later.opset_import[0].version = max(model.opset_import[0].version, 13)
+    onnx.shape_inference.infer_shapes(later, strict_mode=True)
+    onnxruntime.InferenceSession(later.SerializeToString())
+
+
+@pytest.mark.parametrize("what", INFERRED)
+def test_what_contradicts_itself_once_types_are_inferred_is_said(what: str) -> None:
+    model, message = _inferred(what)
+    with pytest.raises(Exception, match=r"ShapeInferenceError|Incompatible dimensions"):
+        _refused(model)
+    with pytest.raises(InvalidModel, match=message):
+        to_hub(read_model(model))
+    if any(node.op_type in REWRITTEN for node in model.graph.node):
+        for wanted in (18, 28):
+            with pytest.raises(InvalidModel, match=message) as caught:
+                _convert(model, wanted)
+            assert "\n" not in str(caught.value)
+
+
+def test_a_branch_that_contradicts_itself_is_never_taken() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 13]>
+        main (int64 m, float[2] x, bool f) => (float[2] z) {
+            z = Loop (m, , x) <body = b (int64 i, bool c, v) => (bool d, w) {
+                d = Identity (c)
+                w = If (f) <then_branch = t () => (a) { a = Concat <axis = 1> (v, v) },
+                            else_branch = e () => (g) { g = Neg (v) }>
+            }>
+        }
+    """)
+    inputs = {"m": np.array(3), "x": np.array([1, 2], np.float32), "f": np.array(False)}
+    assert Executor(to_hub(read_model(model))).run(inputs)["z"].tolist() == [-1, -2]
+
+
+@pytest.mark.parametrize("listed", ["x", "x, roi", "x, roi, none"])
+def test_an_image_of_which_nothing_says_how_large_it_becomes(listed: str) -> None:
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 13]>
+        main (float[1, 1, 2, 2] x) => (float[1, 1, 4, 4] y) <float[0] roi = {{}}, float[0] none = {{}}> {{
+            y = Resize ({listed})
+        }}
+    """)
+    with pytest.raises(InvalidModel, match="Resize-13 'y': neither scales nor sizes"):
+        read_model(model)
 
 
 def _value(attribute: AttributeProto, rng: random.Random) -> None:

@@ -316,3 +316,19 @@ def test_a_loop_is_a_function_of_what_a_pass_sees() -> None:
     totals = values[:, None] + np.cumsum(X[0] * 0.5 * np.arange(1, 5), axis=1)
     made = computed(op, concat(op, [before, last[:, None]], 1), start=values, x=X[0])
     np.testing.assert_allclose(made, np.concatenate([values[:, None], totals], axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda x: x[0, 0, 0, 0],
+        lambda x: x[..., 0, 0, 0, 0],
+        lambda x: x[:, :, :, 1:],
+        lambda x: slice_axes(x.op, x.value(), [3], [0], [1]),
+        lambda x: pad(x.op, x.value(), [1], [1], 0, [-4]),
+    ],
+)
+def test_axes_that_a_value_does_not_have(formula: Callable[[Expr], Any]) -> None:
+    op = builder()
+    with pytest.raises(InvalidModel, match="of rank 3"):
+        formula(expr(op, op.input("x", FLOATS)))

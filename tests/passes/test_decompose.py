@@ -18,11 +18,12 @@ from backedge.convert.openvino.lowering import to_openvino
 from backedge.passes import decompose as decomposing
 from backedge.passes.core import CORE, is_core
 from backedge.passes.decompose.library import DECOMPOSITIONS, decomposition, inlined, source
-from backedge.passes.errors import Unsupported
-from backedge.passes.graph import Node
+from backedge.passes.errors import InvalidModel, Unsupported
+from backedge.passes.graph import Graph, Node
 from backedge.passes.hub import HUB
 from backedge.passes.infer import infer
 from backedge.passes.rewrite import Builder, Rewriter
+from backedge.passes.types import DType, TensorType
 from backedge.runtime.executor import Executor, never_compile
 from kernels.node_cases import Case, collected, differences
 
@@ -156,3 +157,11 @@ def test_an_offset_of_large_size_costs_no_digits(dtype: Any) -> None:
     assert got.dtype == dtype
     wanted = np.array([-1.0, 0.0, 1.0] * 2) / np.sqrt(2 / 3)
     np.testing.assert_allclose(got[0, 0, 0].astype(np.float64), wanted, atol=1e-3 if dtype == np.float16 else 1e-4)
+
+
+def test_a_node_that_its_operators_own_function_refuses() -> None:
+    op = Builder(Rewriter(HUB, {}), Graph("hub", "g"))
+    x = op.input("x", TensorType(DType.FLOAT32, (1, 8, 2, 3)))
+    node = op.DepthToSpace(x, blocksize=2**63 - 1).producer
+    with pytest.raises(InvalidModel, match=r"contradicts its operator: .*overflow"):
+        decomposition(node, [])
