@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ....passes.attributes import NodeAttributes
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
@@ -25,7 +26,7 @@ def gemm(op: Builder, node: Node) -> Value:
         product = op.Broadcast(number(op, node, 0, a), shape)
     else:
         product = op.MatMul(a, b, transpose_a=rows == 1, transpose_b=columns == 0)
-    alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
+    alpha, beta = map(NodeAttributes(node).float, ("alpha", "beta"))
     dtype = dtype_of(node, a)
     if dtype.is_integer and not (alpha.is_integer() and (c is None or beta.is_integer())):
         product = convert(op, node, product, DType.FLOAT32)  # what is added up is truncated
@@ -294,7 +295,7 @@ def col2im(op: Builder, node: Node) -> Value | None:
 
 
 def _epsilon(node: Node) -> float:
-    return float(node.attributes.get("epsilon", 1e-5))
+    return NodeAttributes(node).float("epsilon")
 
 
 @rule("", "BatchNormalization")
@@ -341,12 +342,13 @@ def mean_variance_normalization(op: Builder, node: Node) -> Value:
 
 @rule("", "LRN")
 def lrn(op: Builder, node: Node) -> Value:
+    attributes = NodeAttributes(node)
     return op.LRN(
         required(node, 0),
         i64(op, [1]),
-        alpha=float(node.attributes.get("alpha", 1e-4)),
-        beta=float(node.attributes.get("beta", 0.75)),
-        bias=float(node.attributes.get("bias", 1.0)),
+        alpha=attributes.float("alpha"),
+        beta=attributes.float("beta"),
+        bias=attributes.float("bias"),
         size=int(node.attributes["size"]),
     )
 
