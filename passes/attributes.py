@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import ctypes
 import math
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -85,7 +86,8 @@ class NodeAttributes:
         return builtins.bool(self._values.get(name, 0))
 
     def float(self, name: builtins.str, default: builtins.float | None = None) -> builtins.float:
-        return builtins.float(self._need(name, default))
+        """Rounded to float32, see `single`."""
+        return single(self._need(name, default))
 
     def string(self, name: builtins.str, default: builtins.str | None = None) -> builtins.str:
         return text(self._need(name, default))
@@ -94,7 +96,8 @@ class NodeAttributes:
         return [builtins.int(value) for value in self._need(name, default)]
 
     def floats(self, name: builtins.str, default: Sequence[builtins.float] | None = None) -> list[builtins.float]:
-        return [builtins.float(value) for value in self._need(name, default)]
+        """Rounded to float32, see `single`."""
+        return [single(value) for value in self._need(name, default)]
 
     def strings(self, name: builtins.str, default: Sequence[builtins.str] | None = None) -> list[builtins.str]:
         return [text(value) for value in self._need(name, default)]
@@ -141,6 +144,11 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return (str(value.dtype), value.shape, value.tobytes())
     return value
+
+
+def single(value: Any) -> float:
+    """A number as ONNX's attributes hold it: float32, whatever format it was spelled in; inf where it is too large."""
+    return ctypes.c_float(value).value
 
 
 def text(value: Any) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..attributes import NodeAttributes
 from ..build import Expr, expr
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
@@ -209,10 +210,10 @@ class _Direction:
 
     def _functions(self) -> list[Function]:
         """This direction's activations; alphas and betas are used up in order, over both."""
-        attributes, defaults = self.node.attributes, _DEFAULTS[self.node.op_type]
-        names = list(attributes.get("activations") or defaults * self.count)
-        alphas, betas = iter(attributes.get("activation_alpha") or ()), iter(attributes.get("activation_beta") or ())
-        clip = attributes.get("clip")
+        attributes, defaults = NodeAttributes(self.node), _DEFAULTS[self.node.op_type]
+        names = list(self.node.attributes.get("activations") or defaults * self.count)
+        alphas, betas = (iter(attributes.floats(f"activation_{name}", ())) for name in ("alpha", "beta"))
+        clip = attributes.float("clip") if attributes.has("clip") else None
         found: list[Function] = []
         for number, name in enumerate(names):
             numbers = _NUMBERS.get(name.lower())

@@ -95,7 +95,7 @@ def _moments(x: Expr, axes: Sequence[int]) -> tuple[Expr, Expr, Expr]:
 
 
 def _root(variance: Expr, node: Node) -> Expr:
-    return (variance + float(np.float32(attribute(node, "epsilon", 1e-5)))).sqrt()
+    return (variance + attribute(node, "epsilon", 1e-5)).sqrt()
 
 
 def _layer(op: StepBuilder, node: Node) -> list[Value]:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ..attributes import single
 from ..constant_analysis import static_array
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
@@ -91,7 +92,7 @@ def rows(operators: str, version: int, step: Step) -> dict[Key, Step]:
 
 
 def attribute(node: Node, name: str, default: Any = None) -> Any:
-    """The value of an attribute (strings as str).
+    """The value of an attribute (strings as str, numbers as the float32 that they are).
 
     Raises:
         Unsupported: it stands for an attribute of the function around it, whose value isn't known here.
@@ -99,6 +100,8 @@ def attribute(node: Node, name: str, default: Any = None) -> Any:
     value = node.attributes.get(name, default)
     if isinstance(value, AttributeRef):
         raise Unsupported(node, f"attribute {name} is given by the function around it; inline the function first")
+    if isinstance(value, float):
+        return single(value)
     return value.decode() if isinstance(value, bytes) else value
 
 

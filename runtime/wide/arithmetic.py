@@ -25,6 +25,7 @@ from .terms import (
     ROUNDED_INSIDE,
     SCALED,
     SHAKEN,
+    STANDARDIZED,
     STEPPING,
     TERMS,
     WEIGHED,
@@ -90,9 +91,13 @@ class Wide:
         operator = _Operator(self, node, kernel, attributes, inputs, types)
         if operator.is_exact:
             return operator
-        self.rounds_constants |= is_constant or node.op_type in WEIGHED
+        first = node.inputs[0] if node.inputs else None
+        begins_constant = node.op_type in STANDARDIZED and first is not None and self._is_constant(first)
+        self.rounds_constants |= is_constant or begins_constant or node.op_type in WEIGHED
         if is_constant:
             return _ConstantOperator(self, operator)
+        if begins_constant:
+            return operator.in_all_runs
         return operator
 
     def _compared(self, kernel: Kernel, attributes: Attributes) -> Call:
@@ -149,6 +154,10 @@ class _Operator:
     def __call__(self, *values: Any) -> Any:
         noise = self._wide.noise
         return self.with_noise(None if noise is None or noise.in_constants else noise, values)
+
+    def in_all_runs(self, *values: Any) -> Any:
+        """As a call; rounded in runs that round what is computed from constants, too."""
+        return self.with_noise(self._wide.noise, values)
 
     def with_noise(self, noise: Noise | None, values: tuple[Any, ...]) -> Any:
         """The outputs with these rounding errors; None: there are none."""

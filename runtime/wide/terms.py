@@ -162,6 +162,10 @@ SCALED: dict[str, Callable[[Attributes, Sequence[Any], Array], bool]] = {"DFT": 
 WEIGHED = frozenset({"Resize", "Upsample", "RNN", "GRU", "LSTM"})
 """Operators with numbers that come from sizes or attributes alone, which another file may hold rounded."""
 
+STANDARDIZED = frozenset({"GroupNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization"})
+"""Operators in steps, of which the first look at the first input alone: where that is a constant, another file may hold
+rounded what they make of it."""
+
 NEVER_EXACT = frozenset({"DFT", "STFT", "Mod"})
 """Sums with factors that no type holds, and what some runtimes compute as x - y * floor(x / y): that a type holds a
 result doesn't say that it was rounded nowhere."""

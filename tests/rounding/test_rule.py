@@ -194,6 +194,30 @@ def test_what_another_file_holds_computed_is_rounded_there(tmp_path: Path, at: f
         assert judge.compared(a, b, feeds((3,), 4)).verdict == "different"
 
 
+STANDARDIZED = """(float[2] s) => (float[1,2,5] y) {{ x = Constant<value=float[1,2,5] {{{0}}}>()
+    b = Constant<value=float[2] {{2.5, -1.5}}>() y = InstanceNormalization(x, s, b) }}"""
+HELD = """(float[2] s) => (float[1,2,5] y) {{ x = Constant<value=float[1,2,5] {{{0}}}>()
+    b = Constant<value=float[2,1] {{2.5, -1.5}}>() a = Constant<value=int64[1] {{1}}>() t = Unsqueeze(s, a)
+    p = Mul(x, t) y = Add(p, b) }}"""
+
+
+def test_what_another_file_holds_standardized_is_rounded_there(tmp_path: Path) -> None:
+    x = (np.random.default_rng(3).normal(size=(2, 5)) + 20).astype(np.float32)
+    apart = x - x.mean(1, keepdims=True)
+    right = apart / np.sqrt((apart * apart).mean(1, keepdims=True) + np.float32(1e-5))
+    assert right.dtype == np.float32
+
+    def file(name: str, text: str, numbers: np.ndarray) -> Path:
+        return parsed(tmp_path, name, text.format(", ".join(map(repr, numbers.ravel().tolist()))))
+
+    computed, held = file("a", STANDARDIZED, x), file("b", HELD, right)
+    wrong = file("c", HELD, right * np.float32(1 + 1e-3))
+    for other, verdict in ((held, "equal"), (wrong, "different")):
+        given = [{"s": one["x"]} for one in feeds((2,), 16)]
+        assert judge.compared(computed, other, given).verdict == verdict
+        assert judge.compared(other, computed, given).verdict == verdict
+
+
 class Watched:
     """A rounding session that is late where strong noise is asked for, and keeps what it was asked."""
 

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from ....passes.attributes import NodeAttributes
 from ....passes.build import where
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import required
@@ -28,7 +29,7 @@ _NATIVE = {name: name.lower() for name in ("Acos", "Acosh", "Asin", "Asinh", "At
 def elu(op: Builder, node: Node) -> Value:
     """alpha (exp(x) - 1) below 0, x elsewhere."""
     (x,) = formula(op, required(node, 0))
-    return where(x < 0, node.attributes.get("alpha", 1.0) * x.minimum(0).expm1(), x).value()
+    return where(x < 0, NodeAttributes(node).float("alpha") * x.minimum(0).expm1(), x).value()
 
 
 @rule("", "Relu")

@@ -246,7 +246,7 @@ def batch_normalization(op: Builder, node: Node) -> Sequence[Value] | None:
     x = required(node, 0)
     dtype = dtype_of(node, x)
     inside = [convert(op, required(node, index), wide(dtype)) for index in range(5)]
-    epsilon = float(node.attributes.get("epsilon", 1e-5))
+    epsilon = NodeAttributes(node).float("epsilon")
     return [convert(op, op.call("batch-norm-inference", *inside, epsilon=epsilon, feature_index=1), dtype)]
 
 

@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 
+from ....passes.attributes import NodeAttributes
 from ....passes.build import where
 from ....passes.build.values import clip_bounds
 from ....passes.graph import Node, Value
@@ -244,7 +245,7 @@ def clip(op: Builder, node: Node) -> Value:
 def elu(op: Builder, node: Node) -> Value:
     """alpha (exp(x) - 1) below 0, x elsewhere."""
     (x,) = formula(op, required(node, 0))
-    return where(x < 0, node.attributes.get("alpha", 1.0) * x.expm1(), x).value()
+    return where(x < 0, NodeAttributes(node).float("alpha") * x.expm1(), x).value()
 
 
 RULES = combine(collect(globals()), {("", name): [_composed(build)] for name, build in _COMPOSED.items()})

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from ....passes.attributes import NodeAttributes
 from ....passes.graph import Node, Value
 from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
@@ -33,7 +32,7 @@ class _Features:
         xs = arrays(op, *(input_of(node, index) for index in range(len(node.inputs))))
         rank = len(shape_of(node, input_of(node, 0)))
         wide = [x.cast(DType.FLOAT32) if x.dtype.bits < 32 else x for x in xs]
-        epsilon = float(np.float32(node.attributes.get("epsilon", 0.0)))  # a float32, however it is spelled
+        epsilon = NodeAttributes(node).float("epsilon", 0.0)
         return cls(wide, xs[0].dtype, axis_of(node, rank, "feature_index"), rank, epsilon)
 
     def along(self, vector: Array) -> Array:

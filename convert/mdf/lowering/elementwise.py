@@ -6,6 +6,7 @@ import math
 
 from onnx.defs import get_schema
 
+from ....passes.attributes import NodeAttributes
 from ....passes.errors import Unsupported
 from ....passes.graph import Node
 from ....passes.preconditions import default_bounds, dtype_of, flag, input_of
@@ -121,7 +122,7 @@ def _cast(node: Node, operands: Operands) -> str:
 
 def _elu(node: Node, operands: Operands) -> str:
     """alpha * (exp(x) - 1) below 0, x elsewhere."""
-    x, alpha = needed(operands, 0), float(node.attributes.get("alpha", 1.0))
+    x, alpha = needed(operands, 0), NodeAttributes(node).float("alpha")
     if not math.isfinite(alpha):
         raise Unsupported(node, f"its alpha is {alpha}")
     factor = number(alpha, DType.FLOAT64 if dtype_of(node, input_of(node)) is DType.FLOAT64 else DType.FLOAT32).weak

@@ -173,14 +173,14 @@ def clip(op: Builder, node: Node) -> Value:
 def hard_sigmoid(op: Builder, node: Node) -> Value | None:
     """None where a parameter is 0, which OpenVINO's CPU takes for one that is left out."""
     x = required(node, 0)
-    values = [node.attributes.get(name, usual) for name, usual in (("alpha", 0.2), ("beta", 0.5))]
+    values = list(map(NodeAttributes(node).float, ("alpha", "beta")))
     return op.HardSigmoid(x, *(number(op, node, value, x) for value in values)) if all(values) else None
 
 
 @rule("", "LeakyRelu")
 def leaky_relu(op: Builder, node: Node) -> Value:
     x = required(node, 0)
-    return op.PReLU(x, op.const([node.attributes.get("alpha", 0.01)], dtype_of(node, x)))
+    return op.PReLU(x, op.const([NodeAttributes(node).float("alpha")], dtype_of(node, x)))
 
 
 @rule("", "PRelu")

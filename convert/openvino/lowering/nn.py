@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ....passes.attributes import NodeAttributes
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from .tools import along, convert, i64, number, reshape, shape_of, size_of, slice_axis
+from .tools import along, convert, i64, number, reshape, size_of, slice_axis
 
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
 
@@ -25,7 +26,7 @@ def gemm(op: Builder, node: Node) -> Value:
         product = op.Broadcast(number(op, node, 0, a), shape)
     else:
         product = op.MatMul(a, b, transpose_a=rows == 1, transpose_b=columns == 0)
-    alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
+    alpha, beta = map(NodeAttributes(node).float, ("alpha", "beta"))
     dtype = dtype_of(node, a)
     if dtype.is_integer and not (alpha.is_integer() and (c is None or beta.is_integer())):
         product = convert(op, node, product, DType.FLOAT32)  # what is added up is truncated
@@ -62,22 +63,18 @@ def _spatial(node: Node, x: Value) -> int:
     return spatial
 
 
-def _grouped(op: Builder, node: Node, weights: Value, groups: int) -> Value:
-    """[first, second, ...] -> [groups, first / groups, second, ...]"""
-    static = weights.tensor.static_shape
-    if static is not None:
-        return reshape(op, weights, [groups, static[0] // groups, *static[1:]])
-    shape = shape_of(op, weights)
-    target = op.Concat(i64(op, [groups, -1]), slice_axis(op, shape, 1, 2**31 - 1), axis=0)
-    return op.Reshape(weights, target)
+def _grouped(op: Builder, node: Node, weights: Value) -> Value:
+    """[first, second, ...] -> [groups, first / groups, second, ...]: as they are where there is one group."""
+    groups, sizes = node.attributes.get("group", 1), _sizes(node, weights)
+    return weights if groups == 1 else reshape(op, weights, [groups, sizes[0] // groups, *sizes[1:]])
 
 
-def _weights(node: Node) -> Value:
-    """The weights, whose sizes OpenVINO's CPU must know."""
-    weights = required(node, 1)
-    if weights.producer is None and weights.tensor.static_shape is None:
+def _sizes(node: Node, weights: Value) -> Sequence[int]:
+    """The sizes of the weights of a convolution, which OpenVINO's CPU must know."""
+    sizes = weights.tensor.static_shape
+    if sizes is None:
         raise Unsupported(node, "OpenVINO's CPU convolves with no weights whose sizes are known at run time only")
-    return weights
+    return sizes
 
 
 def _biased(op: Builder, node: Node, result: Value, bias: Value | None, spatial: int) -> Value:
@@ -86,22 +83,21 @@ def _biased(op: Builder, node: Node, result: Value, bias: Value | None, spatial:
 
 @rule("", "Conv")
 def conv(op: Builder, node: Node) -> Value:
-    x, weights = required(node, 0), _weights(node)
+    x, weights = required(node, 0), required(node, 1)
     return _biased(op, node, convolved(op, node, x, weights), node.input(2), _spatial(node, x))
 
 
 def convolved(op: Builder, node: Node, x: Value, weights: Value) -> Value:
-    spatial, groups = _spatial(node, x), node.attributes.get("group", 1)
+    spatial, grouped = _spatial(node, x), _grouped(op, node, weights)
     attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
-    if groups == 1:
-        return op.Convolution(x, weights, **attributes)
-    return op.GroupConvolution(x, _grouped(op, node, weights, groups), **attributes)
+    kind = "Convolution" if grouped is weights else "GroupConvolution"
+    return op.call(kind, x, grouped, **attributes)
 
 
 @rule("", "ConvTranspose")
 def conv_transpose(op: Builder, node: Node) -> Value:
-    x, weights = required(node, 0), _weights(node)
-    spatial, groups = _spatial(node, x), node.attributes.get("group", 1)
+    x, weights = required(node, 0), required(node, 1)
+    spatial, grouped = _spatial(node, x), _grouped(op, node, weights)
     attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
     attributes["output_padding"] = list(node.attributes.get("output_padding") or [0] * spatial)
     wanted: list[int] = list(node.attributes.get("output_shape") or [])[-spatial:]
@@ -109,11 +105,8 @@ def conv_transpose(op: Builder, node: Node) -> Value:
         wanted = [length * step for length, step in zip(_lengths(node, x, spatial), attributes["strides"], strict=True)]
     if wanted:
         attributes |= _padded_to(node, wanted, _lengths(node, x, spatial), _lengths(node, weights, spatial), attributes)
-    if groups == 1:
-        result = op.ConvolutionBackpropData(x, weights, **attributes)
-    else:
-        result = op.GroupConvolutionBackpropData(x, _grouped(op, node, weights, groups), **attributes)
-    return _biased(op, node, result, node.input(2), spatial)
+    kind = "ConvolutionBackpropData" if grouped is weights else "GroupConvolutionBackpropData"
+    return _biased(op, node, op.call(kind, x, grouped, **attributes), node.input(2), spatial)
 
 
 def _lengths(node: Node, value: Value, spatial: int) -> list[int]:
@@ -294,7 +287,7 @@ def col2im(op: Builder, node: Node) -> Value | None:
 
 
 def _epsilon(node: Node) -> float:
-    return float(node.attributes.get("epsilon", 1e-5))
+    return NodeAttributes(node).float("epsilon")
 
 
 @rule("", "BatchNormalization")
@@ -341,12 +334,13 @@ def mean_variance_normalization(op: Builder, node: Node) -> Value:
 
 @rule("", "LRN")
 def lrn(op: Builder, node: Node) -> Value:
+    attributes = NodeAttributes(node)
     return op.LRN(
         required(node, 0),
         i64(op, [1]),
-        alpha=float(node.attributes.get("alpha", 1e-4)),
-        beta=float(node.attributes.get("beta", 0.75)),
-        bias=float(node.attributes.get("bias", 1.0)),
+        alpha=attributes.float("alpha"),
+        beta=attributes.float("beta"),
+        bias=attributes.float("bias"),
         size=int(node.attributes["size"]),
     )
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...attributes import NodeAttributes
 from ...graph import Node, Value
 from ...preconditions import default_bounds
 from ...types import DType
@@ -14,13 +15,13 @@ from .reader import Array, BodyValue, Invariant, Lengths, Reader, Reading, Readi
 from .vectors import Vector, aligned, like
 
 _PLAIN = ("Sigmoid", "Tanh", "Relu", "Softplus", "Softsign")
-_WITH_PARAMETERS: dict[str, tuple[tuple[str, float], ...]] = {
-    "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
-    "Elu": (("alpha", 1.0),),
-    "LeakyRelu": (("alpha", 0.01),),
-    "ThresholdedRelu": (("alpha", 1.0),),
+_WITH_PARAMETERS = {
+    "HardSigmoid": ("alpha", "beta"),
+    "Elu": ("alpha",),
+    "LeakyRelu": ("alpha",),
+    "ThresholdedRelu": ("alpha",),
 }
-"""Activations with attributes, and what these are where nothing is said."""
+"""Activations with attributes."""
 ACTIVATIONS = (*_PLAIN, *_WITH_PARAMETERS)
 
 
@@ -147,7 +148,7 @@ def _raised(vector: Vector, rank: int) -> Vector:
 
 
 def _gemm(reader: Reader, node: Node) -> BodyValue:
-    alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
+    alpha, beta = (NodeAttributes(node).float(name) for name in ("alpha", "beta"))
     left, right = (reader.known(value) for value in node.inputs[:2])
     turned = [bool(node.attributes.get(name)) for name in ("transA", "transB")]
     if isinstance(right, np.ndarray):
@@ -176,7 +177,7 @@ def _gemm(reader: Reader, node: Node) -> BodyValue:
 
 
 def _activation(reader: Reader, node: Node) -> BodyValue:
-    parameters = [node.attributes.get(name, usual) for name, usual in _WITH_PARAMETERS.get(node.op_type, ())]
+    parameters = [NodeAttributes(node).float(name) for name in _WITH_PARAMETERS.get(node.op_type, ())]
     return reader.vector(node.inputs[0]).each(lambda part: part.applied(node.op_type, *parameters))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ...attributes import attributes_of
+from ...attributes import NodeAttributes, attributes_of
 from ...decompose.library import begun
 from ...graph import Graph, Node, Value
 from ...patterns import WithNumbers, is_same, pattern_rule
@@ -70,7 +70,7 @@ def selu(context: Context, node: Node) -> Value | None:
     elu = made_by(found[0], "Elu") if found is not None else None
     if found is None or elu is None or not context.used_once(elu.output):
         return None
-    alpha = elu.attributes.get("alpha", 1.0)
+    alpha = NodeAttributes(elu).float("alpha")
     return context.op.Selu(elu.inputs[0], alpha=alpha, gamma=found[1], _types=[node.output.type])
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...attributes import NodeAttributes
 from ...graph import Node, Value
 from .context import FLOATS, Context, Table, broadcasts_as_kept, made_by, static, unviewed
 
@@ -125,7 +126,7 @@ def _plain(context: Context, node: Node) -> _Normal | None:
     if x is None or x.rank is None or node.input(2) is not None or ones is None or not (ones == 1).all():
         return None
     axes = list(range(node.attributes.get("axis", -1) % x.rank, x.rank))
-    return _Normal(x, axes, node.attributes.get("epsilon", 1e-5))
+    return _Normal(x, axes, NodeAttributes(node).float("epsilon"))
 
 
 def normalization(context: Context, node: Node) -> Value | None:
