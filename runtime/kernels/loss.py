@@ -13,7 +13,7 @@ from .base import Array, Attributes, Kernel, widened
 def _loss(attrs: Attributes, scores: Array, target: Array, weight: Array | None) -> Any:
     """Minus the score of each target class, weighted, ignored targets being 0; then reduced."""
     classes = target.astype(np.int64)
-    factor = np.ones(target.shape, scores.dtype)
+    factor, ignored = np.ones(target.shape, scores.dtype), np.zeros(target.shape, bool)
     if attrs.has("ignore_index"):
         ignored = classes == attrs.int("ignore_index")
         classes = np.where(ignored, 0, classes)
@@ -21,7 +21,7 @@ def _loss(attrs: Attributes, scores: Array, target: Array, weight: Array | None)
     if weight is not None:
         factor = factor * widened(weight)[classes]
     chosen = np.take_along_axis(scores, np.expand_dims(classes, 1), axis=1)[:, 0]
-    loss = np.where(factor == 0, factor.dtype.type(0), -chosen * factor)
+    loss = np.where(ignored, factor.dtype.type(0), -chosen * factor)  # a weight of 0 leaves NaN what it is
     reduction = attrs.string("reduction")
     if reduction == "none":
         return loss
