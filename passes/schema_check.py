@@ -12,7 +12,7 @@ from onnx.defs import OpSchema
 from .equations import equation_fault
 from .errors import InvalidModel
 from .graph import Graph, Node, Value
-from .loop import is_if
+from .loop import Loop, Sliced, is_if, is_loop
 from .protos import DTYPES, AttributeRef, SparseData
 from .region_forms import region_fault
 from .schemas import schema
@@ -79,6 +79,8 @@ _CHOICES: Mapping[str, str] = {
 LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 """Operators whose result has an axis for each element of an input: which one."""
 _MOST_AXES = 1024
+_COUNTS = ("blocksize", "group", "num_groups", "offset_group")
+"""Attributes that are at least 1."""
 _INTERNAL = "__"
 """How attributes begin that ONNX's checker and ONNX Runtime take at any operator, and don't look at."""
 
@@ -147,10 +149,20 @@ def check_inferred(graph: Graph) -> None:
         InvalidModel: the first such node, which may be in the body of a loop.
     """
     for node in graph.nodes:
-        if found := shape_fault(node):
+        if found := shape_fault(node) or _sliced_fault(node):
             raise InvalidModel(f"graph {graph.name!r:.80}: {node!r}{found}")
         for region in () if is_if(node) else node.regions.values():
             check_inferred(region)
+
+
+def _sliced_fault(node: Node) -> str:
+    """Why a loop can't take parts of a value, to be read behind its name."""
+    for entry in Loop(node).of(Sliced) if is_loop(node) else ():
+        rank = None if entry.operand is None else entry.operand.rank
+        axis = entry.slot.axis if isinstance(entry.slot, Sliced) else 0
+        if entry.operand is not None and rank is not None and not -rank <= axis < rank:
+            return f": it goes along axis {axis} of {entry.operand.name!r}, which is of rank {rank}"
+    return ""
 
 
 def _reference(node: Node) -> str:
@@ -231,6 +243,8 @@ def _attribute_fault(node: Node, known: Mapping[str, Any]) -> str:
             return f": attribute {name} is {value!r:.40}, which is no {known[name].name}"
         if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name == "to"):
             return f": attribute {name} is {value}, which is no element type"
+        if name in _COUNTS and isinstance(value, int) and value < 1:
+            return f": attribute {name} is {value}, which is no count"
         choices = _choices(node.domain, node.op_type, name)
         if choices and isinstance(value, str | bytes) and _text(value) not in choices:
             return f": attribute {name} is {value!r:.40}, not one of {', '.join(choices)}"

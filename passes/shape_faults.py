@@ -17,6 +17,7 @@ _LISTED = {
     "ConstantOfShape": (0,),
     "Expand": (1,),
     "MaxUnpool": (2,),
+    "OneHot": (2,),
     "Pad": (1, 3),
     "Reshape": (1,),
     "Resize": (1, 2, 3),
@@ -62,6 +63,8 @@ def shape_fault(node: Node) -> str:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "GatherND":
         return _batch_fault(node)
+    if node.op_type == "GridSample":
+        return _grid_fault(node)
     if node.op_type == "ScatterND":
         return _updates_fault(node)
     if node.op_type in _ALIKE and node.version < 7:
@@ -137,6 +140,18 @@ def _updates_fault(node: Node) -> str:
     depth = indices[-1] if indices else 0
     wanted = len(data) + len(indices) - 1 - depth if isinstance(depth, int) else len(updates)
     return "" if wanted == len(updates) else f": updates of rank {len(updates)} where the indices need rank {wanted}"
+
+
+def _grid_fault(node: Node) -> str:
+    """Why points of a grid aren't places in an image."""
+    x, grid = _shape(node, 0), _shape(node, 1)
+    if x is not None and len(x) < 3:
+        return f": an image of rank {len(x)}"
+    if x is None or grid is None:
+        return ""
+    if len(grid) != len(x) or _differ(grid[-1], len(x) - 2):
+        return f": a grid of the shape {list(grid)} in an image of rank {len(x)}"
+    return ""
 
 
 def _batch_fault(node: Node) -> str:

@@ -15,6 +15,11 @@ from backedge.convert.format import FORMATS
 from backedge.convert.onnx.read import read_model
 from backedge.convert.onnx.write import to_model
 from backedge.passes.errors import BackedgeError, InvalidModel
+from backedge.passes.graph import Graph
+from backedge.passes.loop import DOMAIN as CONTROL
+from backedge.passes.loop import Sliced, Stacked
+from backedge.passes.schema_check import check_inferred
+from backedge.passes.types import DType, TensorType
 from backedge.runtime.executor import Executor
 from onnx import AttributeProto, ModelProto, NodeProto
 
@@ -34,6 +39,10 @@ WRONG = {
         "attribute axis is .*, which is no INT",
     ),
     "an attribute left out": ("(int64[2] x) => (int64[2] y) { y = BitShift (x, x) }", "attribute direction is missing"),
+    "no groups": (
+        "(float[1, 2, 4, 4] x, float[2, 1, 2, 2] w) => (float[1, 2, 3, 3] y) { y = Conv <group = -2> (x, w) }",
+        "attribute group is -2, which is no count",
+    ),
     "a body left out": ("(bool c) => (float[2] y) { y = If (c) }", "its graph else_branch is missing"),
 }
 
@@ -74,6 +83,18 @@ INFERRED = {
         }""",
         ": input 1 is of rank 1; it must be of rank 2",
     ),
+    "values of a scalar": (
+        13,
+        """(int64[2] x, float v) => (float[2, 3] z) { y = Neg (v)  z = OneHot (x, depth, y) }""",
+        ": input 2 is of rank 0; it must be of rank 1",
+    ),
+    "a grid of planes in a volume": (
+        20,
+        """(float[1, 1, 2, 2, 2] x, float[1, 2, 2, 2] grid) => (float[1, 1, 2, 2] z) {
+            y = Neg (x)  z = GridSample (y, grid)
+        }""",
+        r": a grid of the shape \[1, 2, 2, 2\] in an image of rank 5",
+    ),
     "operands of two shapes before any were broadcast": (
         6,
         "(float x, float[3] w) => (float z) { y = Neg (x)  z = Add (y, w) }",
@@ -93,7 +114,7 @@ REWRITTEN = ("Loop", "Add")
 
 def _inferred(what: str) -> tuple[ModelProto, str]:
     opset, body, message = INFERRED[what]
-    text = body.replace(") {", ") <int64[2] shape = {2, 3}, int64[4] axes = {0, 1, 2, 3}> {", 1)
+    text = body.replace(") {", ") <int64[2] shape = {2, 3}, int64[4] axes = {0, 1, 2, 3}, int64 depth = {3}> {", 1)
     return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> main {text}'), message
 
 
@@ -132,6 +153,19 @@ def test_a_branch_that_contradicts_itself_is_never_taken() -> None:
     """)
     inputs = {"m": np.array(3), "x": np.array([1, 2], np.float32), "f": np.array(False)}
     assert Executor(to_hub(read_model(model))).run(inputs)["z"].tolist() == [-1, -2]
+
+
+def test_parts_of_a_scalar() -> None:
+    graph = Graph("hub", "g")
+    x = graph.add_input("x", TensorType(DType.FLOAT32, ()))
+    body = Graph("hub", "b")
+    part = body.add_input("part", TensorType(DType.FLOAT32, None))
+    body.outputs = [part]
+    node = graph.add_node("Loop", [None, None, x], ["z"], {"slots": (Sliced(0), Stacked(0))}, domain=CONTROL, version=1)
+    node.regions["body"] = body
+    graph.outputs = list(node.outputs)
+    with pytest.raises(InvalidModel, match="Loop-1 'z': it goes along axis 0 of 'x', which is of rank 0"):
+        check_inferred(graph)
 
 
 @pytest.mark.parametrize("listed", ["x", "x, roi", "x, roi, none"])

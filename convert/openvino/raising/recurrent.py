@@ -49,7 +49,7 @@ def _ordered(op: Builder, value: Value, order: Sequence[int], axis: int) -> Valu
     if list(order) == sorted(order):
         return value
     count, data = len(order), value.data
-    if data is not None and data.shape[axis] % count == 0:
+    if data is not None and axis < len(data.shape) and data.shape[axis] % count == 0:
 
         def load() -> np.ndarray[Any, Any]:
             parts = np.split(data.numpy(), count, axis)
