@@ -33,7 +33,7 @@ def carried(graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, 
     if not any(node.op_type in _INEXACT for inner in graph.graphs() for node in inner.nodes):
         return 0.0
     try:
-        with time_limit(SECONDS):
+        with np.errstate(all="ignore"), time_limit(SECONDS):
             wide = WideModel(graph, WIDEST if computes_double(graph) else DOUBLE)
             exact = _declared(wide.exact(feed)[0], right)
             found = [apart(exact, _declared(wide.noisy(feed, Noise(seed)), right)) for seed in range(_RUNS)]

@@ -14,7 +14,7 @@ from .paths import apart
 
 CASES = {
     "y = DFT<axis=1>(x)": True,
-    "c = Constant<value=float {1e-6}>() s = Mul(x, c) y = Erf(s)": True,
+    "c = Constant<value=float {1e-4}>() s = Mul(x, c) y = Erf(s)": True,
     "c = Constant<value=float {3.0}>() y = Div(x, c)": False,
 }
 
@@ -22,10 +22,10 @@ CASES = {
 @pytest.mark.parametrize("text", CASES)
 def test_noise_is_that_of_inexact_operators(text: str, tmp_path) -> None:
     model = onnx.parser.parse_model(
-        f'<ir_version: 9, opset_import: ["": 18]> g (float[8,101,2] x) => (float[8,101,2] y) {{ {text} }}'
+        f'<ir_version: 9, opset_import: ["": 18]> g (float[40,7,2] x) => (float[40,7,2] y) {{ {text} }}'
     )
     onnx.save(model, tmp_path / "m.onnx")
-    feed = {"x": np.random.default_rng(2).normal(size=(8, 101, 2)).astype(np.float32)}
+    feed = {"x": np.random.default_rng(2).normal(size=(40, 7, 2)).astype(np.float32)}
     found = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
     noise = carried(to_hub(load(tmp_path / "m.onnx")), feed, found, apart)
     assert (4 * noise > ROUNDING) == CASES[text]
