@@ -7,7 +7,7 @@ import numpy as np
 from ..attributes import NodeAttributes
 from ..build import Expr, arange, expr, size_of, where
 from ..graph import Node, Value
-from ..preconditions import dtype_of, rank_of, required
+from ..preconditions import dtype_of, rank_of, required, size_of_axis
 from ..rewrite import Builder, collect, rule
 from ..types import DType
 from .common import any_of, numbers
@@ -26,6 +26,8 @@ def hardmax(op: Builder, node: Node) -> Value:
     if rank == 0:
         return numbers(op, 1, dtype)
     axis = node.attributes.get("axis", -1) % rank
+    if size_of_axis(x, axis) == 0:  # nothing has no largest element
+        return op.Identity(x)
     first = _indices(op, x, axis).reshape(-1, *[1] * (rank - 1 - axis)).equals(op.ArgMax(x, axis=axis))
     return op.Where(first, numbers(op, 1, dtype), numbers(op, 0, dtype))
 

@@ -25,6 +25,7 @@ from backedge.runtime.special_values import SpecialValues
 from onnx.reference import ReferenceEvaluator
 from trust.judge import ROUNDING, nudged, units
 
+from .inexact import carried
 from .maker import OPSETS
 from .running import CRASHED, SECONDS, Feed, Ours, Outputs, Run, TooSlow, run_file, run_in, run_onnx, time_limit
 from .settle import TooLong, is_narrow, settled, shown_value
@@ -272,6 +273,9 @@ def examine(job: Job) -> Iterator[Event]:
         if all(one is None for one in truth.values):
             told = {who: run.refused or next(filter(None, run.errors), "other values") for who, run in runs.items()}
             yield Event("source", UNKNOWN, "; ".join(f"{who}: {why[:200]}" for who, why in told.items()))
+        for k, right in enumerate(truth.values):
+            if right is not None:
+                truth.slack[k] = max(truth.slack[k], 4 * carried(hub, job.feeds[k], right, apart))
         for path in job.paths:
             yield Event(path, "")
             yield from _path(path, job, source, folder / path, truth, names, hub)

@@ -90,8 +90,8 @@ def conv(op: Builder, node: Node) -> Value:
 def convolved(op: Builder, node: Node, x: Value, weights: Value) -> Value:
     spatial, grouped = _spatial(node, x), _grouped(op, node, weights)
     attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
-    kind = "Convolution" if grouped is weights else "GroupConvolution"
-    return op.call(kind, x, grouped, **attributes)
+    make = op.Convolution if grouped is weights else op.GroupConvolution
+    return make(x, grouped, **attributes)
 
 
 @rule("", "ConvTranspose")
@@ -105,8 +105,8 @@ def conv_transpose(op: Builder, node: Node) -> Value:
         wanted = [length * step for length, step in zip(_lengths(node, x, spatial), attributes["strides"], strict=True)]
     if wanted:
         attributes |= _padded_to(node, wanted, _lengths(node, x, spatial), _lengths(node, weights, spatial), attributes)
-    kind = "ConvolutionBackpropData" if grouped is weights else "GroupConvolutionBackpropData"
-    return _biased(op, node, op.call(kind, x, grouped, **attributes), node.input(2), spatial)
+    make = op.ConvolutionBackpropData if grouped is weights else op.GroupConvolutionBackpropData
+    return _biased(op, node, make(x, grouped, **attributes), node.input(2), spatial)
 
 
 def _lengths(node: Node, value: Value, spatial: int) -> list[int]:

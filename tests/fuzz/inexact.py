@@ -1,0 +1,54 @@
+"""How far operators that runtimes compute inexactly, each in its own way, carry a model's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from backedge.passes.errors import BackedgeError
+from backedge.passes.graph import Graph
+from backedge.runtime.wide.model import DOUBLE, WIDEST, WideModel, computes_double
+from backedge.runtime.wide.noise import Noise
+from backedge.runtime.wide.terms import ABSOLUTE, NEVER_EXACT
+
+from .running import SECONDS, Feed, Outputs, TooSlow, time_limit
+
+MOST = 2.0**20
+"""Units of float32 in the last place, beyond which rounding has turned something, or all is noise."""
+
+_INEXACT = ABSOLUTE | NEVER_EXACT
+_RUNS = 8
+
+
+def carried(graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, Outputs], float]) -> float:
+    """The distance from its exact outputs of a run with the rounding errors that each operator's runtimes may make.
+
+    0 where the graph has none of these operators, and where the distance is more than `MOST`: something turned there.
+
+    Args:
+        right: the outputs, whose types count.
+        apart: how far two results are apart.
+    """
+    if not any(node.op_type in _INEXACT for inner in graph.graphs() for node in inner.nodes):
+        return 0.0
+    try:
+        with np.errstate(all="ignore"), time_limit(SECONDS):
+            wide = WideModel(graph, WIDEST if computes_double(graph) else DOUBLE)
+            exact = _declared(wide.exact(feed)[0], right)
+            found = [apart(exact, _declared(wide.noisy(feed, Noise(seed)), right)) for seed in range(_RUNS)]
+    except (BackedgeError, TooSlow):
+        return 0.0
+    return max((one for one in found if one <= MOST), default=0.0)
+
+
+def _declared(values: dict[str, Any], right: Outputs) -> Outputs:
+    return [_like(value, one) for value, one in zip(values.values(), right, strict=True)]
+
+
+def _like(value: Any, right: Any) -> Any:
+    if isinstance(value, list) and isinstance(right, list) and len(value) == len(right):
+        return [_like(one, other) for one, other in zip(value, right, strict=True)]
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return value.astype(np.asarray(right).dtype)
+    return value

@@ -1,0 +1,35 @@
+"""What is excused of models with operators that runtimes compute inexactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from backedge.convert import load, to_hub
+from trust.judge import ROUNDING
+
+from .inexact import carried
+from .paths import apart
+
+CASES = {
+    "y = DFT<axis=1>(x)": True,
+    "c = Constant<value=float {1e-4}>() s = Mul(x, c) y = Erf(s)": True,
+    "c = Constant<value=float {3.0}>() y = Div(x, c)": False,
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_noise_is_that_of_inexact_operators(text: str, tmp_path) -> None:
+    model = onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["": 18]> g (float[40,7,2] x) => (float[40,7,2] y) {{ {text} }}'
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    feed = {"x": np.random.default_rng(2).normal(size=(40, 7, 2)).astype(np.float32)}
+    found = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), feed, found, apart)
+    assert (4 * noise > ROUNDING) == CASES[text]
+    if "DFT" in text:
+        both = np.fft.fft(feed["x"][..., 0].astype(float) + 1j * feed["x"][..., 1].astype(float))
+        right = np.stack([both.real, both.imag], axis=-1).astype(np.float32)
+        assert ROUNDING < apart([right], found) <= 4 * noise
