@@ -156,6 +156,10 @@ def _any_infinite(case: Case) -> bool:
     return not all(np.isfinite(one).all() for one in floats)
 
 
+def _nowhere(case: Case) -> bool:
+    return not np.isfinite(np.asarray(case.operands[1]).astype(np.float64)).all()
+
+
 def _made_of_nothing(case: Case) -> bool:
     return case.first.ndim > 0 and case.first.shape[-1] == 0
 
@@ -191,6 +195,7 @@ UNDEFINED = (
     _row("QuantizeLinear", _nan, "NaN as an integer"),
     _row("DFT STFT", _infinite, "infinity: which sums are made of it is up to the algorithm"),
     _row("DeformConv", _any_infinite, "NaN and infinities: places of no number"),
+    _row("GridSample", _nowhere, "NaN and infinities: places of no number"),
     _row("MaxPool", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"),
     _row("MatMulInteger", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"),
     _row("ConvTranspose", _negative_pads, "pads below 0, which ONNX Runtime takes for 0 and onnx's reference doesn't"),

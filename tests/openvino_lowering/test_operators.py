@@ -58,6 +58,7 @@ CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 STACK = np.arange(12, dtype=np.float32).reshape(2, 3, 2)
 SOME = f32([[-2.5, -0.5, 0], [0.5, 1.5, 2.5]])
 
+WIDE = [[2147483647, 16777217, -16777219], [123456789, -2147483647, 2147483645]]
 ROWS = [
     # 64 bits, which OpenVINO's CPU shifts as 32
     Row(
@@ -458,6 +459,18 @@ ROWS = [
         "{ a = Compress <axis = 0> (x, p) b = Compress (x, p) c = NonZero (x) }",
         [f32([[0, 1], [2, 0], [0, 3]]), boolean([True, False, True])],
         [f32([[0, 1], [0, 3]]), f32([0, 2]), i64([[0, 1, 2], [1, 0, 1]])],
+    ),
+    Row(
+        "integers that float32 doesn't hold",
+        "g (int32[2, 3] x, int64[2] l) => (int32[2, 3] a, int32[2, 3] b, int32[2, 3] c) "
+        "<int64[3] m = {2, 1, 2}> { a = ReverseSequence <batch_axis = 0, time_axis = 1> (x, l) "
+        "b = ReverseSequence <batch_axis = 1, time_axis = 0> (x, m) c = Relu (x) }",
+        [np.array(WIDE, np.int32), i64([3, 2])],
+        [
+            np.array([WIDE[0][::-1], [WIDE[1][1], WIDE[1][0], WIDE[1][2]]], np.int32),
+            np.array([[WIDE[1][0], WIDE[0][1], WIDE[1][2]], [WIDE[0][0], WIDE[1][1], WIDE[0][2]]], np.int32),
+            np.maximum(np.array(WIDE, np.int32), 0),
+        ],
     ),
     Row(
         "chosen of nothing",

@@ -80,7 +80,8 @@ def _power(node: Node, operands: Operands) -> str:
         a, b = weakened((a, b))
         return f"numpy.power({a:a}, {b:a})"
     known = input_of(node, 1).array()
-    if base.is_integer and exponent.is_integer and (not exponent.is_signed or (known is not None and known.min() >= 0)):
+    is_natural = not exponent.is_signed or (known is not None and known.min(initial=0) >= 0)
+    if base.is_integer and exponent.is_integer and is_natural:
         wide = DType.INT64 if base.is_signed else DType.UINT64
         return cast(base, f"numpy.power({cast(wide, a.text, node)}, {cast(wide, b.text, node)})", node)
     wide_text = [cast(DType.FLOAT64, operand.text, node) for operand in (a, b)]

@@ -169,6 +169,13 @@ def clip(op: Builder, node: Node) -> Value:
     return x if high is None else op.Minimum(x, high)
 
 
+@rule("", "Relu")
+def relu(op: Builder, node: Node) -> Value | None:
+    """Of integers by Maximum: OpenVINO's CPU has this one in float32."""
+    x = required(node, 0)
+    return op.Maximum(x, number(op, node, 0, x)) if dtype_of(node, x).is_integer else None
+
+
 @rule("", "HardSigmoid")
 def hard_sigmoid(op: Builder, node: Node) -> Value | None:
     """None where a parameter is 0, which OpenVINO's CPU takes for one that is left out."""
@@ -226,7 +233,6 @@ def _layer_attribute(node: Node, values: NodeAttributes, name: str, source: HubA
 
 
 _BLOCKS = {"block_size": HubAttribute("blocksize"), "mode": HubAttribute("mode", words=_BLOCK_ORDERS)}
-_AXES = {"batch_axis": HubAttribute("batch_axis"), "seq_axis": HubAttribute("time_axis")}
 
 _ROWS = {
     **{
@@ -236,7 +242,6 @@ _ROWS = {
     },
     **{name: row(name, {}) for name in ("NonZero", "Round")},
     **{name: row(name, _BLOCKS) for name in ("DepthToSpace", "SpaceToDepth")},
-    "ReverseSequence": row("ReverseSequence", _AXES),
     "Selu": row("Selu", {}, "alpha gamma"),
     "Swish": row("Swish", {}, "alpha"),
 }

@@ -9,9 +9,10 @@ import numpy as np
 from ....passes.attributes import text
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import axis_of, flag, rank_of, required, size_of_axis
+from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
+from .functions import narrower
 from .text import gather_strings, is_text
 from .tools import convert, i64, ints, number, range_of, scalar, shape_of, size_of, slice_axis, with_size
 
@@ -49,6 +50,17 @@ def gather_elements(op: Builder, node: Node) -> Value:
             indices = range_of(op, size_of(op, node, positions, at))
             data = op.Gather(data, indices, i64(op, at))
     return op.GatherElements(data, _from_front(op, node, positions, size_of(op, node, data, axis)), axis=axis)
+
+
+@rule("", "ReverseSequence")
+def reverse_sequence(op: Builder, node: Node) -> Value | list[Value]:
+    """OpenVINO's CPU moves float32: integers that it doesn't hold are gathered."""
+    data, lengths = required(node, 0), required(node, 1)
+    dtype = dtype_of(node, data)
+    if dtype.is_integer and dtype.bits > 16:
+        return narrower(op, node, 9)
+    batch, time = (node.attributes.get(name, default) for name, default in (("batch_axis", 1), ("time_axis", 0)))
+    return op.ReverseSequence(data, lengths, batch_axis=batch, seq_axis=time)
 
 
 @rule("", "GatherND")
