@@ -16,7 +16,7 @@ from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino.lowering import lower_graph
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
-from onnx import parser
+from onnx import TensorProto, helper, parser
 
 from .hub import boolean, f32, i64
 from .runner import Runner
@@ -751,3 +751,13 @@ def test_defaults_become_constants() -> None:
     assert [value.name for value in lowered.inputs] == ["x"]
     assert lowered.meta["notes"] == ["inputs with a default are constants: w"]
     assert [value.name for value in graph.inputs] == ["x", "w"]
+
+
+@pytest.mark.parametrize(("seed", "written"), [(np.nan, 1), (np.inf, 1), (3e38, 2**63 - 1), (-7.0, 7), (0.0, 1)])
+def test_seeds_are_integers_of_64_bits(seed: float, written: int) -> None:
+    node = helper.make_node("RandomUniform", [], ["y"], shape=[2], seed=float(seed))
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
+    model = helper.make_model(helper.make_graph([node], "g", [], [y]), ir_version=9)
+    lowered = lower_graph(raise_graph(read_model(model)))
+    (made,) = [one for one in lowered.nodes if one.op_type == "RandomUniform"]
+    assert made.attributes["op_seed"] == written

@@ -18,7 +18,10 @@ _FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)
 def _seed(node: Node) -> dict[str, int]:
     """OpenVINO draws anew at each run where both are 0, as ONNX does without a seed."""
     stated = node.attributes.get("seed")
-    return {"global_seed": 0, "op_seed": 0 if stated is None else abs(int(stated)) or 1}
+    if stated is None:
+        return {"global_seed": 0, "op_seed": 0}
+    whole = abs(int(stated)) if math.isfinite(stated) else 1  # a float in ONNX, an integer of 64 bits in IR
+    return {"global_seed": 0, "op_seed": min(whole, 2**63 - 1) or 1}
 
 
 def _dtype(node: Node, like: Value) -> DType:
