@@ -43,6 +43,8 @@ def _computed_axes(op: Builder, node: Node, rank: int) -> list[Expr]:
     count = axes.size(0).item()
     if count is None:
         raise Unsupported(node, "how many axes there are is known at run time only")
+    if count > rank:
+        raise InvalidModel(f"{node!r}: {count} axes of numbers along {rank}")
     axes = where(axes < 0, axes + rank, axes)
     return [axes[index] for index in range(count)]
 
