@@ -166,8 +166,8 @@ def test_onnx_is_asked_about_function_forms_alone(tmp_path: Path) -> None:
     assert objection(save(tmp_path, EXAMPLES["threshold"], "native.json"), mdf) == ""
 
 
-def test_a_failure_over_what_onnx_refuses_in_a_function_form_is_the_files(tmp_path: Path) -> None:
-    """Adapters rely on what ONNX's inference checks, and MDF's engine doesn't know these operators."""
+def test_windows_that_dont_fit_in_a_function_form_are_the_files_fault(tmp_path: Path) -> None:
+    """MDF's engine doesn't know these operators, and adapters rely on their lists."""
     text = """<ir_version: 10, opset_import: ["" : 22]> g (float[1, 1, 4, 4] x) => (y) {
         y = AveragePool <ceil_mode = 1, dilations = [1, 1], kernel_shape = [2, 2], strides = [2, 2]> (x)
     }"""
@@ -175,7 +175,7 @@ def test_a_failure_over_what_onnx_refuses_in_a_function_form_is_the_files(tmp_pa
     (graph,) = tree["g"]["graphs"].values()
     (node,) = (node for node in graph["nodes"].values() if "strides" in node.get("parameters", {}))
     node["parameters"]["strides"]["value"] = [2]
-    with pytest.raises(InvalidModel, match=r"'y' contradicts its operator: .*strides has incorrect size"):
+    with pytest.raises(InvalidModel, match="'y': strides has 1 entries; 2 are needed"):
         convert(save(tmp_path, tree), tmp_path / "made.onnx", opset=18, verify=0)
 
 
