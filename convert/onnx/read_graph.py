@@ -33,6 +33,8 @@ _PLAIN = {
     AttributeProto.INTS: "ints",
     AttributeProto.FLOATS: "floats",
 }
+_OF_INPUT = ("Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike")
+"""Operators whose result is of the input's type where no `dtype` is stated."""
 _MOST_DEPTH = 60  # subgraphs in subgraphs; protobuf itself stops at 100 messages
 
 
@@ -342,6 +344,8 @@ class GraphReader:
                 scopes.append(inner)
         if node.attributes.get("auto_pad") == "":  # which runtimes take for the default, NOTSET
             del node.attributes["auto_pad"]
+        if node.attributes.get("dtype") == 0 and node.op_type in _OF_INPUT:
+            del node.attributes["dtype"]
         for name, outer in captures.items():
             for inner, region in zip(scopes, node.regions.values(), strict=True):
                 region.inputs.append(inner.seen(name, outer))

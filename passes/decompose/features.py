@@ -21,6 +21,8 @@ from .common import ML, as_floats, cast, is_text, listed, numbers, rows_of
 
 def _is_key(op: Builder, node: Node, x: Value, keys: Sequence[Any]) -> Value:
     """[*shape, keys]: whether an element is a key; NaN is none."""
+    if not is_text(x) and any(isinstance(key, str | bytes) for key in keys):
+        raise InvalidModel(f"{node!r}: its keys are text, and {x.name!r} is {x.type}")
     return op.Equal(op.Unsqueeze(x, op.const([-1])), listed(op, keys, dtype_of(node, x)))
 
 
@@ -160,8 +162,19 @@ def _pool(attrs: NodeAttributes) -> dict[int, list[tuple[Any, ...]]]:
     }
 
 
+_MOST_WINDOWS = 1 << 16
+"""Lengths and distances of n-grams that are gone through."""
+
+
 def _ngram_windows(attrs: NodeAttributes) -> Iterator[tuple[int, int]]:
-    """(length, distance) of the elements of the n-grams that are counted."""
+    """(length, distance) of the elements of the n-grams that are counted.
+
+    Raises:
+        Unsupported: there are very many.
+    """
+    lengths = attrs.int("max_gram_length") + 1 - attrs.int("min_gram_length")
+    if lengths * (attrs.int("max_skip_count") + 1) > _MOST_WINDOWS:
+        raise Unsupported(attrs.node, f"n-grams of more than {_MOST_WINDOWS} lengths and distances")
     for length in range(attrs.int("min_gram_length"), attrs.int("max_gram_length") + 1):
         for distance in range(1, attrs.int("max_skip_count") + 2 if length > 1 else 2):
             yield length, distance

@@ -589,3 +589,32 @@ def test_an_stft_of_openvino_is_what_onnx_infers(opset: int, tmp_path: Path) -> 
     onnx.checker.check_model(tmp_path / "m.onnx", full_check=True)
     (output,) = onnx.load(tmp_path / "m.onnx").graph.output
     assert [one.dim_value for one in output.type.tensor_type.shape.dim] == list(made.output(0).shape)
+
+
+@pytest.mark.parametrize(
+    ("node", "target", "line"),
+    [
+        (
+            "TfIdfVectorizer <GRAMS, max_skip_count = 4611686018427387904, pool_int64s = [1, 2]> (x)",
+            "m.json",
+            "n-grams of more",
+        ),
+        ('TfIdfVectorizer <GRAMS, max_skip_count = 0, pool_strings = ["a", "b"]> (x)', "m.json", "its keys are text"),
+        ("Constant <value_int = 1, value_float = 2.0> ()", "m.onnx", "'y' has 2 values; it takes one"),
+    ],
+)
+def test_what_would_not_end_or_has_no_meaning(node: str, target: str, line: str, tmp_path: Path) -> None:
+    grams = 'min_gram_length = 1, max_gram_length = 2, mode = "TF", ngram_counts = [0, 2], ngram_indexes = [0, 1]'
+    text = f'<ir_version: 8, opset_import: ["": 13]> g (int64[3] x) => (y) {{ y = {node} }}'.replace("GRAMS", grams)
+    (tmp_path / "m.onnxtxt").write_text(text)
+    with pytest.raises((InvalidModel, Unsupported), match=line):
+        convert(tmp_path / "m.onnxtxt", tmp_path / target, verify=0, **({"opset": 9} if target == "m.onnx" else {}))
+
+
+def test_a_type_of_0_is_that_of_the_input(tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["": 15]> g (double[3] x) => (double[3] y) { y = Bernoulli <dtype = 0> (x) }'
+    (tmp_path / "m.onnxtxt").write_text(text)
+    convert(tmp_path / "m.onnxtxt", tmp_path / "m.onnx", opset=13, verify=0)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {"x": np.array([1.0, 1.0, 1.0])})
+    assert found.dtype == np.float64

@@ -240,6 +240,8 @@ def _with_open_sizes(node: Node, trips: TripCount) -> TripCount:
     for entry in trips.sequences:
         assert isinstance(entry.slot, Sliced) and entry.operand is not None
         sizes = sizes_of(node, entry.operand)
+        if not sizes:
+            raise InvalidModel(f"{node!r}: {entry.operand.name!r} is a scalar, and has no parts")
         bounds.append(part_range(entry.slot, sizes[axis_of(node, entry.slot.axis, len(sizes))])[1])
     count, items = trips.count, None if trips.count is None else items_of(trips.count)
     if items is not None:
