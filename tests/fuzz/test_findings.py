@@ -607,8 +607,9 @@ def test_what_would_not_end_or_has_no_meaning(node: str, target: str, line: str,
     grams = 'min_gram_length = 1, max_gram_length = 2, mode = "TF", ngram_counts = [0, 2], ngram_indexes = [0, 1]'
     text = f'<ir_version: 8, opset_import: ["": 13]> g (int64[3] x) => (y) {{ y = {node} }}'.replace("GRAMS", grams)
     (tmp_path / "m.onnxtxt").write_text(text)
+    options: dict[str, Any] = {"opset": 9} if target == "m.onnx" else {"mdf_style": "stateful"}
     with pytest.raises((InvalidModel, Unsupported), match=line):
-        convert(tmp_path / "m.onnxtxt", tmp_path / target, verify=0, **({"opset": 9} if target == "m.onnx" else {}))
+        convert(tmp_path / "m.onnxtxt", tmp_path / target, verify=0, **options)
 
 
 def test_a_type_of_0_is_that_of_the_input(tmp_path: Path) -> None:
