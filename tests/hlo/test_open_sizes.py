@@ -299,3 +299,17 @@ def test_numbers_of_an_open_count_of_parts_are_refused(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "m.onnx")
     with pytest.raises(Unsupported, match="whether its input is real or complex isn't known"):
         backedge.convert(tmp_path / "m.onnx", tmp_path / "m.mlir", verify=0)
+
+
+@pytest.mark.parametrize("indices", [[0, -1, -1], [-1, 0], [-1, -2, -3, 0], [0, 1, -1, -2], [0, -1, 0, -1]])
+def test_indices_from_both_ends_of_an_open_size(indices: list[int], tmp_path: Path) -> None:
+    listed = ", ".join(map(str, indices))
+    model = onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 20]>
+    m (float[n,2] x) => (float[{len(indices)},2] y) <int64[{len(indices)}] i = {{{listed}}}> {{ y = Gather(x, i) }}""")
+    onnx.save(model, tmp_path / "m.onnx")
+    backedge.convert(tmp_path / "m.onnx", tmp_path / "m.mlir", verify=0)
+    for size in (3, 7):
+        x = np.arange(2 * size, dtype=np.float32).reshape(size, 2)
+        (outcome,) = run_file("xla", tmp_path / "m.mlir", [{"x": x}])
+        assert outcome.outputs is not None
+        np.testing.assert_array_equal(outcome.outputs["y"], x[indices])

@@ -257,12 +257,16 @@ def pick(op: Builder, node: Node, value: Value, axis: int, indices: Sequence[int
 
 
 def _runs(indices: Sequence[int]) -> list[tuple[int, int, int]]:
-    """(start, step, count) of each stretch with one step between its elements."""
+    """(start, step, count) of each stretch with one step between its elements; the steps are numbers."""
     found: list[tuple[int, int, int]] = []
     at = 0
     while at < len(indices):
         step = indices[at + 1] - indices[at] if at + 1 < len(indices) else 1
         end = at + 1
+        if isinstance(step, OpenSize):  # from one end to the other
+            found.append((indices[at], 1, 1))
+            at = end
+            continue
         while end < len(indices) and indices[end] - indices[end - 1] == step:
             end += 1
         if end - at == 2 and abs(step) > 1 and end < len(indices):
