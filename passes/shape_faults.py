@@ -25,9 +25,14 @@ _LISTED = {
     "Split": (1,),
 }
 """Inputs that are lists, of rank 1."""
-_OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2)}
+_OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2), "TensorScatter": (1,)}
 """Inputs that are of the rank of the first one."""
-_WITH_AXIS = ("Compress", "Concat", "Gather", "GatherElements", "Scatter", "ScatterElements", "Split", "TopK")
+_WITH_AXIS = frozenset(
+    [
+        *("Compress", "Concat", "Gather", "GatherElements", "LayerNormalization", "RMSNormalization", "Scatter"),
+        *("ScatterElements", "Split", "TopK"),
+    ]
+)
 """Operators whose attribute axis, 0 by default, is one of the first input's."""
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
 """Operators whose attribute kernel_shape is that of weights: which input."""

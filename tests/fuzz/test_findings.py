@@ -167,6 +167,8 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("MaxPool <kernel_shape = [2]> (t)", "windows over a tensor of rank 1"),
         ("Gather <axis = 3> (e, t)", "axis 3 of a tensor of rank 3"),
         ("Split <num_outputs = 1> (s)", "a scalar has no axis"),
+        ("LayerNormalization (s, s)", "a scalar has no axis"),
+        ("TensorScatter (x, e)", "input 1 is of rank 3; it must be of rank 4"),
         ("NonMaxSuppression (x, e)", "input 0 is of rank 4; it must be of rank 3"),
         ("NonMaxSuppression (e, f)", "axis 2 of input 0 is 2, which must be 4"),
         ('Einsum <equation = "abcd,cdef->ab"> (x, w)', "axes of 5 and of 3 elements are named 'c'"),
