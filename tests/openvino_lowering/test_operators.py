@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
@@ -761,3 +762,17 @@ def test_seeds_are_integers_of_64_bits(seed: float, written: int) -> None:
     lowered = lower_graph(raise_graph(read_model(model)))
     (made,) = [one for one in lowered.nodes if one.op_type == "RandomUniform"]
     assert made.attributes["op_seed"] == written
+
+
+@pytest.mark.parametrize("size", [3, 4, 5, 6])
+@pytest.mark.parametrize(("kernel", "stride", "pads"), [(2, 2, (0, 0)), (3, 2, (1, 0)), (1, 3, (0, 0)), (2, 3, (1, 1))])
+def test_norms_of_windows_that_hang_over(
+    kernel: int, stride: int, pads: tuple[int, int], size: int, openvino: Runner
+) -> None:
+    text = f"""g (float[1, 2, {size}] x) => (y) {{ y = LpPool <kernel_shape = [{kernel}], strides = [{stride}],
+        pads = [{pads[0]}, {pads[1]}], ceil_mode = 1, p = 2> (x) }}"""
+    model = parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> {text}')
+    x = np.random.default_rng(size).standard_normal((1, 2, size)).astype(np.float32)
+    wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    ((found,),) = openvino.lowered(raise_graph(read_model(model)), [{"x": x}])
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)

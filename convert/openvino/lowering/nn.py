@@ -12,6 +12,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
+from ....passes.windows import windows
 from .tools import along, convert, i64, number, reshape, size_of, slice_axis
 
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
@@ -226,10 +227,27 @@ def lp_pool(op: Builder, node: Node) -> Value:
     x, order, kind = required(node, 0), node.attributes.get("p", 2), dtype_of(node, required(node, 0))
     wide = convert(op, node, x, DType.FLOAT32) if kind.bits < 32 else x
     powers = op.Power(op.Abs(wide), number(op, node, order, wide))
-    mean = op.AvgPool(powers, **{"exclude-pad": False}, **_pool(node, x))
+    attributes = _pool(node, x)
+    if flag(node, "ceil_mode") and attributes["auto_pad"] == "explicit":
+        attributes |= _whole_windows(node, x)
+    mean = op.AvgPool(powers, **{"exclude-pad": False}, **attributes)
     size = math.prod(node.attributes["kernel_shape"])
     root = op.Power(op.Multiply(mean, number(op, node, size, wide)), number(op, node, 1 / order, wide))
     return convert(op, node, root, kind)
+
+
+def _whole_windows(node: Node, x: Value) -> dict[str, Any]:
+    """Pads behind that the last window ends with: a mean over one that hangs over is of what there is.
+
+    Raises:
+        Unsupported: a size is open.
+    """
+    sizes = [size_of_axis(x, axis) for axis in range(2, _spatial(node, x) + 2)]
+    if None in sizes:
+        raise Unsupported(node, "windows that may hang over the end of an open size")
+    known = [size for size in sizes if size is not None]
+    found = windows(NodeAttributes(node), known, node.attributes["kernel_shape"])
+    return {"pads_end": found.behind, "rounding_type": "floor"}
 
 
 @rule("", "MaxUnpool")
