@@ -145,6 +145,25 @@ def test_regions_use_what_is_around_them(x: float, y: float, tmp_path: Path) -> 
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_list_of_none_in_a_window_is_none(tmp_path: Path) -> None:
+    """MLIR takes it, and strides of 1."""
+    data = _main(
+        "tensor<1x1x3xf32>",
+        """%y = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0],
+            window = {stride = [], pad = [[0, 0]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} :
+            (tensor<1x1x4xf32>, tensor<1x1x2xf32>) -> tensor<1x1x3xf32>
+        func.return %y : tensor<1x1x3xf32>""",
+        "%x: tensor<1x1x4xf32>, %w: tensor<1x1x2xf32>",
+    )
+    feeds = {"Arg_0": np.float32([[[1, 2, 4, 8]]]), "Arg_1": np.float32([[[1, 10]]])}
+    (found,) = run(_hub(data), feeds).values()
+    np.testing.assert_array_equal(found, np.float32([[[21, 42, 84]]]))
+    (tmp_path / "m.mlir").write_bytes(data)
+    (outcome,) = run_file("xla", tmp_path / "m.mlir", [feeds])
+    assert outcome.outputs is not None
+    np.testing.assert_array_equal(next(iter(outcome.outputs.values())), found)
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ....passes.errors import Unsupported
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node
 from ....passes.sizes import dims_of
 from ....passes.types import TensorType
@@ -62,19 +62,21 @@ def _window(attributes: Attributes, rank: int) -> tuple[WindowDim, ...]:
 
     def items(name: str, default: Any) -> Sequence[Any]:
         found = attributes.get(name)
-        return [default] * rank if found is None else found
+        return [default] * rank if found is None or len(found) == 0 else found  # MLIR takes a list of none for none
 
+    lists = (
+        items("window_dimensions", 1),
+        items("window_strides", 1),
+        items("padding", (0, 0)),
+        items("base_dilations", None) if "base_dilations" in attributes else items("lhs_dilation", 1),
+        items("window_dilations", None) if "window_dilations" in attributes else items("rhs_dilation", 1),
+        items("window_reversal", False),
+    )
+    if len(set(map(len, lists))) > 1:
+        raise InvalidModel(f"a window whose lists have {', '.join(str(len(one)) for one in lists)} entries")
     return tuple(
         WindowDim(size, stride, low, high, lhs, rhs, turned)
-        for size, stride, (low, high), lhs, rhs, turned in zip(
-            items("window_dimensions", 1),
-            items("window_strides", 1),
-            items("padding", (0, 0)),
-            items("base_dilations", None) if "base_dilations" in attributes else items("lhs_dilation", 1),
-            items("window_dilations", None) if "window_dilations" in attributes else items("rhs_dilation", 1),
-            items("window_reversal", False),
-            strict=True,
-        )
+        for size, stride, (low, high), lhs, rhs, turned in zip(*lists, strict=True)
     )
 
 
