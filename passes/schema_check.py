@@ -219,7 +219,7 @@ def problem(node: Node) -> str:
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
     if node.op == ("", "Constant"):
-        values = [name for name in node.attributes if not name.startswith("__")]
+        values = [name for name in node.attributes if not name.startswith(_INTERNAL)]
         return "" if len(values) == 1 else f" has {len(values)} values; it takes one"
     return _resize_fault(node) or region_fault(node)
 

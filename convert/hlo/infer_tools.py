@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from ...passes.errors import InvalidModel
 from ...passes.graph import Graph, Node
-from ...passes.types import Dim, DType, Interval, Shape, TensorType, Type
+from ...passes.types import Dim, DType, Interval, Shape, TensorType, Type, conflict
 from .dialect import NAMES
 from .text.tree import WindowDim
 
@@ -68,14 +68,7 @@ def fits(declared: Type | None, found: Type | None) -> bool:
     """Whether the type that is stated is the one that follows from the operands, as far as that is known."""
     if not isinstance(declared, TensorType) or not isinstance(found, TensorType):
         return True
-    if found.dtype not in (None, declared.dtype):
-        return False
-    if declared.shape is None or found.shape is None:
-        return True
-    return len(declared.shape) == len(found.shape) and all(
-        not isinstance(old, int) or not isinstance(new, int) or old == new
-        for old, new in zip(declared.shape, found.shape, strict=True)
-    )
+    return found.dtype in (None, declared.dtype) and not conflict(declared, found)
 
 
 def text(type: Type | None) -> str:
