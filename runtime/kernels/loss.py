@@ -12,6 +12,8 @@ from .base import Array, Attributes, Kernel, widened
 
 def _loss(attrs: Attributes, scores: Array, target: Array, weight: Array | None) -> Any:
     """Minus the score of each target class, weighted, ignored targets being 0; then reduced."""
+    if target.shape != scores.shape[:1] + scores.shape[2:]:
+        raise ValueError(f"classes of shape {list(target.shape)} for scores of shape {list(scores.shape)}")
     classes = target.astype(np.int64)
     factor, ignored = np.ones(target.shape, scores.dtype), np.zeros(target.shape, bool)
     if attrs.has("ignore_index"):

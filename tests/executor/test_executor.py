@@ -91,6 +91,17 @@ def test_failures_name_the_node() -> None:
     assert caught.value.exit_code == 2 and "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("operator", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+def test_classes_of_a_loss_that_are_fewer_than_its_scores_arent_repeated(operator: str) -> None:
+    graph = Graph("hub")
+    x, target = graph.add_input("x"), graph.add_input("target")
+    graph.outputs.append(graph.add_node(operator, [x, target], ["y"]).output)
+    scores = np.zeros((3, 4, 2), np.float32)
+    assert run(graph, {"x": scores, "target": np.ones((3, 2), np.int64)})["y"].shape == ()
+    with pytest.raises(ExecutionError, match=r"\[3, 1\].*\[3, 4, 2\]"):
+        run(graph, {"x": scores, "target": np.ones((3, 1), np.int64)})
+
+
 def test_operators_without_kernel() -> None:
     graph = Graph("hub")
     graph.outputs.append(graph.add_node("Gradient", [], ["y"], domain="ai.onnx.preview.training", name="slope").output)
