@@ -244,6 +244,25 @@ def openvino_reduced_integers() -> tuple[Any, Any]:
     return openvino_run(lambda op, x: op.reduce_max(x, op.constant(np.array([0]))), x), 2**31 - 1
 
 
+@_fault(
+    "openvino",
+    "Identity of elements of 4 bits or less writes a byte for each, beyond its memory",
+    "Identity-16: a copy of the input",
+    "Reshape to the same sizes",
+    "the input",
+)
+def openvino_small_identity() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset16 as op
+
+    x = op.parameter([100_000], ov.Type.i4)
+    copied = compiled(ov.Model([op.identity(x)], [x], "m"))
+    packed = np.arange(50_000).astype(np.uint8)
+    for _ in range(20):
+        (found,) = copied([ov.Tensor(packed, ov.Shape([100_000]), ov.Type.i4)]).values()
+    return found.view(np.uint8).tolist()[:4], [0, 1, 2, 3]
+
+
 @_fault("openvino", "int64 is computed in int32", "the type", "no; a note says it where values are declared so")
 def openvino_long_sum() -> tuple[Any, Any]:
     x = np.array([2**40 + 1], np.int64)

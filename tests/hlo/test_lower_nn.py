@@ -148,6 +148,27 @@ def test_means_leave_out_pads_unless_told(xla: Xla) -> None:
     assert counted.reshape(-1).tolist() == [3, 6, 5]
 
 
+def test_axes_that_are_short_of_one_step_have_no_windows(xla: Xla) -> None:
+    """As ONNX's inference says, and as ONNX Runtime pools them; what is shorter still is no model."""
+
+    def graph_of(kernel: int) -> Any:
+        return built(
+            lambda op, x, w: (
+                op.MaxPool(x, kernel_shape=[kernel], strides=[1]),
+                op.AveragePool(x, kernel_shape=[kernel], strides=[1], count_include_pad=1),
+                op.Conv(x, w, strides=[1]),
+            ),
+            f32([[3, 6]]),
+            np.ones((1, 1, kernel), np.float32),
+        )
+
+    graph, feeds = graph_of(3)
+    (found,) = xla.lowered(graph, feeds)
+    assert [one.shape for one in found] == [(1, 1, 0)] * 3
+    with pytest.raises(InvalidModel, match="a window of 4 over 2 elements"):
+        lower_graph(graph_of(4)[0])
+
+
 # quantization -------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino import workarounds
 from backedge.convert.openvino.lowering import NOTES, lower_graph
 from backedge.passes.graph import Graph
+from backedge.passes.types import DType, TensorType
 from backedge.passes.workarounds import keeping_to_the_text
 from onnx import helper
 
@@ -97,3 +98,16 @@ def test_the_page_names_all() -> None:
     page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
     missing = [name for name in (*workarounds.WRITTEN, *workarounds.READ) if f"`{name}`" not in page]
     assert missing == []
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4"])
+def test_elements_below_a_byte_are_handed_out(openvino: Runner, kind: str) -> None:
+    """OpenVINO's Identity writes a byte for each of them, and its process dies of it."""
+    dtype = DType[kind]
+    graph = Graph("hub")
+    x = graph.add_input("x", TensorType(dtype, (1001,)))
+    graph.outputs.append(graph.add_node("Identity", [x], ["y"]).output)
+    lowest, most = dtype.integer_limits
+    given = (np.arange(1001) % (most + 1 - lowest) + lowest).astype(dtype.numpy)
+    for (found,) in openvino.lowered(graph, [{"x": given}] * 20):
+        np.testing.assert_array_equal(found.astype(np.int64), given.astype(np.int64))

@@ -53,11 +53,15 @@ def windows_of(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> Windo
     """The windows over spatial axes of these sizes.
 
     Raises:
-        InvalidModel: they don't fit.
+        InvalidModel: they don't fit. There is none over an axis that is short of one step; over shorter ones ONNX
+            Runtime and ONNX's inference have as many as a division gives that rounds towards 0.
     """
     found = windows(check_axes(node, len(sizes), kernel), sizes, kernel)
-    for size, pads, width, dilation in zip(sizes, found.pads, kernel, found.dilations, strict=True):
-        if size + sum(pads) < extent(width, dilation):
+    for size, pads, width, dilation, stride in zip(
+        sizes, found.pads, kernel, found.dilations, found.strides, strict=True
+    ):
+        room = size + sum(pads) - extent(width, dilation)
+        if room < 0 and room != -stride:
             raise InvalidModel(f"{node!r}: a window of {extent(width, dilation)} over {size} elements")
     return found
 
@@ -221,10 +225,11 @@ def average_pool(op: Builder, node: Node) -> Value:
     total = window_fold(op, node, convert(op, x, wide(dtype)), _over_channels(view), "add")
     counts = [_counts(view, axis, flag(node, "count_include_pad")) for axis in range(len(view.kernel))]
     shape = sizes_of(node, total)
-    whole = math.prod(int(found[0]) for found in counts if (found == found[0]).all() and found.size)
-    divisor: Value | None = None
+    whole, divisor = 1, None
     for at, found in enumerate(counts):
-        if not (found == found[0]).all():
+        if (found == found[:1]).all():
+            whole *= math.prod(found[:1].tolist())
+        else:
             factor = broadcast(op, constant(op, found.astype(wide(dtype).numpy), wide(dtype)), shape, (at + 2,))
             divisor = factor if divisor is None else op.multiply(divisor, factor)
     if divisor is None:
