@@ -91,6 +91,25 @@ def test_a_scale_just_below_a_whole_size(openvino: Runner, length: str, constant
     assert found[0, 0].tolist() == DOUBLED
 
 
+@pytest.mark.parametrize("open_sizes", [True, False])
+@pytest.mark.parametrize(
+    ("rank", "axes"), [(4, (0, 2, 3)), (4, (1, 2, 3)), (4, (0, 1, 2, 3)), (5, (0, 1, 2, 4)), (5, (2, 3, 4))]
+)
+@pytest.mark.parametrize("kind", ["float", "int32"])
+def test_images_resized_along_many_axes(
+    openvino: Runner, kind: str, rank: int, axes: tuple[int, ...], open_sizes: bool
+) -> None:
+    """OpenVINO runs no Interpolate along more than two of four axes, and three of five."""
+    sizes = ", ".join(f"n{k}" if open_sizes else "4" for k in range(rank))
+    scales = ", ".join("0.5" for _ in axes)
+    attributes = """mode = "nearest", nearest_mode = "floor", coordinate_transformation_mode = "asymmetric" """
+    text = f"""g ({kind}[{sizes}] x) => ({kind}[{", ".join(f"m{k}" for k in range(rank))}] y)
+      <float[{len(axes)}] scale = {{{scales}}}> {{ y = Resize <axes = {list(axes)}, {attributes}> (x, , scale) }}"""
+    x = np.arange(4**rank, dtype=np.float32 if kind == "float" else np.int32).reshape((4,) * rank)
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": x}])
+    np.testing.assert_array_equal(found, x[tuple(slice(None, None, 1 + (k in axes)) for k in range(rank))])
+
+
 RESIZED = {
     "by a shape": "z = Reshape (x, s)",
     "by a loop": """

@@ -58,6 +58,8 @@ def resize(op: Builder, node: Node) -> Value | None:
         extent = extent if wanted is None else i64(op, [wanted[at] for at in chosen])
     if not chosen:
         return x
+    if _is_of_too_many(rank, [axes[at] for at in chosen]):
+        return None
     mode = {"linear": "linear_onnx"}.get(found := node.attributes.get("mode", "nearest"), found)
     if mode == "linear_onnx" and (len(chosen) > 3 or rank > 5):
         mode = "linear"
@@ -75,6 +77,12 @@ def resize(op: Builder, node: Node) -> Value | None:
         cube_coeff=float(node.attributes.get("cubic_coeff_a", -0.75)),
     )
     return _without_excess(op, node, made, x, [(at, axes[at]) for at in longer]) if longer else made
+
+
+def _is_of_too_many(rank: int, axes: Sequence[int]) -> bool:
+    """Whether OpenVINO's CPU refuses to run Interpolate along so many axes, in words about spatial ones. The last three
+    of four it takes as images whose channels stand last."""
+    return rank in (4, 5) and len(axes) > rank - 2 and (rank, sorted(axes)) != (4, [1, 2, 3])
 
 
 def _may_be_longer(length: int | None, scale: float | None) -> bool:
