@@ -53,9 +53,7 @@ def _activations(attrs: Attributes, defaults: Sequence[str], directions: int) ->
     return [functions[first : first + count] for first in range(0, len(functions), count)]
 
 
-def _clipped(
-    attrs: Attributes, function: Callable[..., Array], alpha: Any, beta: Any, limit: float | None
-) -> Function:
+def _clipped(attrs: Attributes, function: Callable[..., Array], alpha: Any, beta: Any, limit: float | None) -> Function:
     if limit is None:
         return lambda x: attrs.activated(function(x, alpha, beta))
     return lambda x: attrs.activated(function(np.clip(x, -limit, limit), alpha, beta))

@@ -164,9 +164,7 @@ WEIGHED = frozenset({"Resize", "Upsample", "RNN", "GRU", "LSTM"})
 """Operators with numbers that come from sizes or attributes alone, which another file may hold rounded."""
 
 FIRST_STEPS: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(
-        ("GroupNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization"), (0,)
-    ),
+    **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization"), (0,)),
     **dict.fromkeys(("RNN", "GRU", "LSTM", "Gemm"), (0, 1)),
 }
 """Operators in steps, of which the first look at these inputs alone: where those are constants, another file may hold

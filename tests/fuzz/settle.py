@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from backedge.convert.files import load, to_hub
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph, Node, Value
 from backedge.passes.protos import node_to_proto
@@ -26,6 +27,7 @@ from onnx import helper
 from trust.judge import ROUNDING, nudged, units
 
 from .evaluate import proto, type_of
+from .inexact import carried
 from .known import known_fault
 from .maker import ir_version
 
@@ -108,12 +110,23 @@ class _Alone:
     def _tell(self, node: Node, operands: Sequence[Any], mine: Sequence[Any], theirs: Sequence[Any]) -> None:
         line = f"{node.op_type}-{node.version}"
         told = known_fault(node, operands, mine, theirs)
+        if not told and _apart(mine, theirs) <= 4 * self._carried(node, operands, mine):
+            told = "rounding, as inexact as it is"
         if not told and self._is_confirmed(node, operands, mine):
             told = f"onnx's reference gives what we do, {shown(mine)}, ONNX Runtime {shown(theirs)}"
         if told:
             self._found.known.append(f"{line}: {told}")
         else:
             self._found.unknown.append(f"{line}: {shown(theirs)} against {shown(mine)} of {shown(operands)}")
+
+    def _carried(self, node: Node, operands: Sequence[Any], mine: Sequence[Any]) -> float:
+        """How far the errors that its runtimes may make carry the results of an inexact operator."""
+        path, feed = self._stored(node, operands, mine)
+        wanted = [one for one, value in zip(mine, node.outputs, strict=False) if value.name]
+        try:
+            return carried(to_hub(load(path)), feed, wanted, _apart)
+        except BackedgeError:
+            return 0.0
 
     def _is_confirmed(self, node: Node, operands: Sequence[Any], mine: Sequence[Any]) -> bool:
         """Whether onnx's reference gives what our executor does."""

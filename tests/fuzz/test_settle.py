@@ -35,6 +35,23 @@ KNOWN: dict[str, tuple[str, Feed]] = {
         'g (int32[1, 2] x) => (float[1, 2] y) { y = ai.onnx.ml.Normalizer <norm = "L2"> (x) }',
         {"x": np.array([[65536, -1]], np.int32)},
     ),
+    "Normalizer-": (
+        'g (int64[1, 3] x) => (float[1, 3] y) { y = ai.onnx.ml.Normalizer <norm = "L2"> (x) }',
+        {"x": np.array([[2**32, 0, 1]])},
+    ),
+    "Normalizer-1": (
+        'g (float[1, 3] x) => (float[1, 3] y) { y = ai.onnx.ml.Normalizer <norm = "L2"> (x) }',
+        {"x": np.float32([[-1.5, 0.5, 3e38]])},
+    ),
+    "DynamicQuantizeLinear": (
+        "g (float[2] x) => (uint8[2] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear (x) }",
+        {"x": np.float32([np.nan, 1])},
+    ),
+    "RNN": (
+        """g (float[3, 1, 1] x, float[1, 1, 1] w, float[1, 1, 1] r) => (float[3, 1, 1, 1] y) {
+            y = RNN <hidden_size = 1> (x, w, r) }""",
+        {"x": np.full((3, 1, 1), 1.1e-6, np.float32), "w": np.float32([[[1]]]), "r": np.float32([[[32]]])},
+    ),
     "Elu": ("g (float[1] x) => (float[1] y) { y = Elu (x) }", {"x": np.float32([-9.6843e-05])}),
     "LpPool": (
         """g (float[1, 1, 6] x) => (float[1, 1, 2] y) {
