@@ -313,6 +313,8 @@ def settle(event: Event, hub: Graph, feed: Feed, truth: Truth) -> Event:
     faults = dict.fromkeys([*found.unknown, *(found.known if agreed else ())])
     if faults:
         return replace(event, text=f"{event.text[:200]}; {'; '.join(faults)}")
+    if found.unsized and not agreed:
+        return Event(event.path, EXPLAINED, "sizes of what is stacked over no passes", event.feed)
     distance = apart(theirs, found.outputs)
     if distance > truth.slack[event.feed] and distance > 4 * carried(hub, feed, theirs, apart, most=np.inf):
         return replace(event, text=f"{event.text}; not by operators alone")

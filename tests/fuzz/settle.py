@@ -19,6 +19,7 @@ import onnx
 from backedge.convert.files import load, to_hub
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph, Node, Value
+from backedge.passes.loop import Loop, Stacked, is_loop
 from backedge.passes.protos import node_to_proto
 from backedge.runtime.executor import Executor, never_compile
 from backedge.runtime.oracles import onnxruntime_session, reference_session
@@ -50,12 +51,15 @@ class Settled:
         known: what is known to be wrong, or not defined, one line each.
         unknown: operators that differ, and nothing is known of it; one line each.
         refused: the executor fails at an operator that onnx's reference doesn't take the operands of, either.
+        unsized: a loop has stacked nothing, over no passes: nobody says which sizes its other axes have, nor what
+            follows from them.
     """
 
     outputs: list[Any] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     refused: bool = False
+    unsized: bool = False
 
 
 def settled(graph: Graph, feed: Mapping[str, Any]) -> Settled:
@@ -83,6 +87,8 @@ class _Alone:
         self._calls = self._models = 0
 
     def watched(self, node: Node, call: Call) -> Call:
+        if is_loop(node):
+            return self._stacking(node, call)
         if node.regions or node.domain not in _OWN:
             return call
 
@@ -104,6 +110,23 @@ class _Alone:
             if distance > ROUNDING and distance > 4 * self._noise(node, operands, taken, mine):
                 self._tell(node, operands, mine, taken)
             return tuple(taken) if isinstance(made, tuple) else taken[0]
+
+        return run
+
+    def _stacking(self, node: Node, call: Call) -> Call:
+        """The loop's call; what it stacks over no passes is noted."""
+        stacked = [
+            (node.outputs.index(entry.result), entry.slot.axis)
+            for entry in Loop(node).of(Stacked)
+            if entry.result is not None and isinstance(entry.slot, Stacked)
+        ]
+
+        def run(*operands: Any) -> Any:
+            made = call(*operands)
+            results = made if isinstance(made, tuple) else (made,)
+            shapes = [(np.shape(results[place]), axis) for place, axis in stacked if results[place] is not None]
+            self._found.unsized |= any(shape[axis] == 0 for shape, axis in shapes if len(shape) > 1)
+            return made
 
         return run
 
