@@ -53,6 +53,7 @@ def _overflows(case: Case) -> bool:
         largest = {
             "ReduceProd": lambda: np.prod(np.maximum(size, 1)),
             "ReduceSum": size.sum,
+            "Col2Im": size.sum,
             "ReduceMean": size.sum,
             "ReduceL1": size.sum,
             "Pow": lambda: np.max(size ** np.asarray(case.operands[1]).astype(np.float64), initial=0),
@@ -193,7 +194,7 @@ def _negative_pads(case: Case) -> bool:
 
 UNDEFINED = (
     _row(
-        "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow",
+        "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow Col2Im",
         _overflows,
         "integers that overflow, or that a float64 doesn't hold; ONNX Runtime computes in floats",
     ),
