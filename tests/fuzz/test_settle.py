@@ -138,8 +138,8 @@ def test_an_operator_within_a_loop_is_found(tmp_path: Path) -> None:
 def test_sizes_of_what_is_stacked_over_no_passes_are_nobodys(kind: str, told: str, tmp_path: Path) -> None:
     """ONNX Runtime takes them for 0 where they aren't declared, whatever a body makes."""
     text = """g (int64 n, float[2, 2] x) => (float[c, d] y) { t = Constant <value = bool {1}> ()
-        last, all = Loop (n, t, x) <body = b (int64 i, bool g, float[p, q] v) => (bool h, float[p, q] w, float[p, q] z) {
-            h = Identity (g) w = Identity (v) z = Neg (v) }>
+        last, all = Loop (n, t, x) <body = b (int64 i, bool g, float[p, q] v)
+            => (bool h, float[p, q] w, float[p, q] z) { h = Identity (g) w = Identity (v) z = Neg (v) }>
         a = Constant <value = int64[1] {0}> () y = ReduceProd <keepdims = 0> (all, a) }"""
     distance, event = judged(text, {"n": np.array(0), "x": np.float32([[1, 2], [3, 4]])}, tmp_path, kind)
     assert distance > 64
