@@ -270,6 +270,21 @@ def openvino_columns_of_sums() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "Pad that takes more than there is writes beyond its memory",
+    "Pad-12: the sum of the amounts and the size; ONNX Runtime and XLA give one 7",
+    "in IR that is written: what is taken away is a Slice behind the Pad",
+    "[7.0]",
+)
+def openvino_pad_beyond() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        begins, ends = (op.constant(np.array([amount])) for amount in (-3, 2))
+        return op.pad(x, begins, ends, "constant", op.constant(np.float32(7)))
+
+    return openvino_run(build, np.float32([0, 1])), [7.0]
+
+
+@_fault(
+    "openvino",
     "A sequence is sliced from its first part, whatever `start` says",
     "TensorIterator-1: slicing begins at start",
     "IR is read as the CPU computes it (`slices-from-the-first`)",

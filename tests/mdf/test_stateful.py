@@ -213,6 +213,23 @@ def test_pads(mode: str, shape: tuple[int, ...], pads: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("is_told", [False, True])
+@pytest.mark.parametrize(
+    ("size", "before", "after"), [(2, 2, -3), (2, -3, 2), (3, -4, 5), (2, -3, 1), (0, 2, -1), (2, -1, 0), (2, 3, -1)]
+)
+def test_pads_that_take_more_than_there_is(size: int, before: int, after: int, is_told: bool) -> None:
+    """Of the constant, too: the result is as long as all amounts say."""
+    x = np.arange(size, dtype=np.float32)
+    places = np.arange(size + before + after) - before
+    expected = [float(place) if 0 <= place < size else 7.0 for place in places]
+    told = "" if is_told else f"p = Constant <value_ints = [{before}, {after}]> ()"
+    given = {"p": np.array([before, after])} if is_told else {}
+    text = f"""g (float[{size}] x{", int64[2] p" if is_told else ""}) => (float[n] y) {{
+        {told} v = Constant <value = float {{7.0}}> () y = Pad (x, p, v) }}"""
+    (found,) = run(text, x=x, **given)
+    assert found.tolist() == expected
+
+
 @pytest.mark.parametrize("axes", [None, (-1,), (1, 0)])
 @pytest.mark.parametrize("pads", [(1, 2, 3, 0), (-1, 2, 1, -2), (-2, -1, 0, -1), (2, -3, -2, 1)])
 def test_pads_that_are_told_when_it_runs(axes: tuple[int, ...] | None, pads: tuple[int, ...]) -> None:

@@ -165,26 +165,28 @@ def _padded_by_told(x: Term, value: Value, axes: list[int], amounts: Term, fill:
 
 
 def _padded_by(node: Node, text: str, axes: list[int], amounts: list[int], mode: str, fill: str) -> str:
-    """Negative amounts take away, before anything is added."""
+    """Negative amounts take away: of a constant's after it is added, of other modes' before anything is added."""
     lengths = [size_of_axis(input_of(node), axis) for axis in range(rank_of(node, input_of(node)))]
     pairs = [(0, 0)] * len(lengths)
     for index, axis in enumerate(axes):
         pairs[axis] = (amounts[index], amounts[index + len(axes)])
+    added = tuple((max(before, 0), max(after, 0)) for before, after in pairs)
+    is_constant = mode == "constant"
+    if is_constant and any(map(any, added)):
+        text = f"numpy.pad({text}, {added}, constant_values={fill})"
     for axis, (before, after) in enumerate(pairs):
         if min(before, after) < 0:
             length = lengths[axis]
             if length is None:
                 raise Unsupported(node, f"the size of axis {axis} isn't known before the model runs")
-            text = take(text, f"numpy.arange({max(-before, 0)}, {length - max(-after, 0)})", axis)
-            lengths[axis] = length - max(-before, 0) - max(-after, 0)
-            pairs[axis] = max(before, 0), max(after, 0)
-    if not any(map(any, pairs)):
+            end = length + min(after, 0) + (sum(added[axis]) if is_constant else 0)
+            text = take(text, f"numpy.arange({max(-before, 0)}, {end})", axis)
+            lengths[axis] = end - max(-before, 0)
+    if is_constant or not any(map(any, added)):
         return text
-    if mode == "constant":
-        return f"numpy.pad({text}, {tuple(pairs)}, constant_values={fill})"
-    if mode not in _MODES or 0 in lengths or None in lengths:
+    if mode not in _MODES or any(length is None or length < 1 for length in lengths):
         raise Unsupported(node, f"mode {mode!r} over {lengths}")
-    return f"numpy.pad({text}, {tuple(pairs)}, {mode!r})"
+    return f"numpy.pad({text}, {added}, {mode!r})"
 
 
 def _expanded(node: Node, operands: Operands) -> str:
