@@ -19,7 +19,7 @@ from ..passes.workarounds import keeping_to_the_text
 from ..runtime.compare.coverage import unreached
 from ..runtime.compare.input_roles import random_operators, signature_of
 from ..runtime.compare.inputs import design
-from ..runtime.compare.iterations import stackings
+from ..runtime.compare.iterations import made_of_stacks, stackings
 from ..runtime.compare.matching import match_names
 from ..runtime.compare.record import Report, SideRun, Trial
 from ..runtime.compare.rounding import BUDGET, Rounding
@@ -138,6 +138,7 @@ def _side(
         inputs=[value.name for value in interface.inputs],
         outputs=[value.name for value in interface.outputs],
         stackings={} if hub is None else stackings(hub),
+        unsized=frozenset() if hub is None else made_of_stacks(hub),
         types={value.name: value.type for value in (*interface.inputs, *interface.outputs)},
         optional=frozenset(value.name for value in interface.inputs if default_of(value) is not None),
         random=[] if hub is None else random_operators(hub),

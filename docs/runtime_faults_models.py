@@ -289,6 +289,21 @@ def openvino_columns_of_sums() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "Pad that takes more than there is writes beyond its memory",
+    "Pad-12: the sum of the amounts and the size; ONNX Runtime and XLA give one 7",
+    "in IR that is written: what is taken away is a Slice behind the Pad",
+    "[7.0]",
+)
+def openvino_pad_beyond() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        begins, ends = (op.constant(np.array([amount])) for amount in (-3, 2))
+        return op.pad(x, begins, ends, "constant", op.constant(np.float32(7)))
+
+    return openvino_run(build, np.float32([0, 1])), [7.0]
+
+
+@_fault(
+    "openvino",
     "A sequence is sliced from its first part, whatever `start` says",
     "TensorIterator-1: slicing begins at start",
     "IR is read as the CPU computes it (`slices-from-the-first`)",
@@ -580,6 +595,28 @@ def onnxruntime_int32_squares() -> tuple[Any, Any]:
 
 @_fault(
     "onnxruntime",
+    "Normalizer squares int64 in int64",
+    "L2 normalization: rows of length 1; of float it gives them",
+    _NAMED,
+)
+def onnxruntime_int64_squares() -> tuple[Any, Any]:
+    text = 'g (int64[1, 2] x) => (float[1, 2] y) { y = ai.onnx.ml.Normalizer <norm = "L2"> (x) }'
+    return onnxruntime_run(text, x=np.array([[2**32, 0]])), [[1.0, 0.0]]
+
+
+@_fault(
+    "onnxruntime",
+    "OneHot counts indices below 0 from the end before version 11",
+    'OneHot-9: "values outside the range [0, depth) will result in one-hot representation with all off_value"',
+    "no",
+)
+def onnxruntime_hot_from_the_end() -> tuple[Any, Any]:
+    text = """g (int64[1] x) => (float[1, 2] y) <int64 d = {2}, float[2] v = {0, 1}> { y = OneHot (x, d, v) }"""
+    return onnxruntime_run(text, 9, x=np.array([-1])), [[0.0, 0.0]]
+
+
+@_fault(
+    "onnxruntime",
     "A target without a vote lacks its base value",
     'TreeEnsembleRegressor: base values are "added to final prediction after applying aggregate function"',
     _DOUBTED,
@@ -659,6 +696,11 @@ def reference_accents() -> tuple[Any, Any]:
 def reference_old_softmax() -> tuple[Any, Any]:
     text = "g (float[1,2,1] x) => (float[1,2,1] y) { y = Softmax (x) }"
     return reference_run(text, 11, x=np.zeros((1, 2, 1), np.float32)), [[[0.5], [0.5]]]
+
+
+@_fault("reference", "Erf of integers is computed in float32", "the definition: erf(5) is less than 1", _DOUBTED)
+def reference_erf_of_integers() -> tuple[Any, Any]:
+    return reference_run("g (int32[1] x) => (int32[1] y) { y = Erf (x) }", 9, x=np.int32([5])), [0]
 
 
 @_fault("reference", "Erf of float64 is computed in float32", "the definition", _DOUBTED)

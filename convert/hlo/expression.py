@@ -11,7 +11,7 @@ from ...passes.build import Expr, Operand
 from ...passes.build.values import Array
 from ...passes.graph import Value
 from ...passes.rewrite import Builder
-from ...passes.types import DType, TensorType
+from ...passes.types import DType, Interval, TensorType
 
 COMPARED = {"Equal": "EQ", "Greater": "GT", "GreaterOrEqual": "GE", "Less": "LT", "LessOrEqual": "LE"}
 _DIRECTIONS = {**COMPARED, "NotEqual": "NE"}
@@ -70,11 +70,20 @@ class HloExpr(Expr):
         return self.op.const(array)
 
     def filled(self, array: Array, like: Value) -> Value:
-        """A number everywhere in the shape of a value; an array of that shape as it is."""
+        """A number everywhere in the shape of a value; an array of that shape as it is.
+
+        Where a size has a bound the value says what it is: a scalar that is repeated doesn't.
+        """
         if array.ndim or not like.rank:
             return self.op.const(np.ascontiguousarray(array)) if array.ndim else self.scalar(array)
-        type = TensorType(DType.of(array.dtype), like.tensor.shape)
-        return self.op.call("broadcast", self.scalar(array), dimensions=(), _types=[type])
+        shape = like.tensor.shape or ()
+        whole = tuple(dim.upper if isinstance(dim, Interval) else dim for dim in shape)
+        type = TensorType(DType.of(array.dtype), whole)
+        made = self.op.call("broadcast", self.scalar(array), dimensions=(), _types=[type])
+        for axis in (axis for axis, dim in enumerate(shape) if isinstance(dim, Interval)):
+            size = self.op.call("get-dimension-size", like, dimensions=(axis,))
+            made = self.op.call("set-dimension-size", made, size, dimensions=(axis,))
+        return made
 
     def full_like(self, number: float) -> Self:
         return self.make(self.filled(self.like(number).known, self.value()))

@@ -138,14 +138,16 @@ def _one_more(op: StepBuilder, node: Node, data: Value, axis: int) -> Value:
 def _indices(mode: str, length: Expr, before: Expr, after: Expr) -> Expr:
     """Which element of an axis stands at each position of the padded one; with a constant, the one behind the last.
 
-    Negative amounts take away first.
+    Negative amounts take away first; with a constant also from what is put on the other side, where they are more than
+    there is.
     """
+    if mode == "constant":
+        places = arange((length + before + after).maximum(0)) - before
+        return where((places > -1) & (places < length), places, length)
     start, front = (before * -1).maximum(0), before.maximum(0)
     left = (length - start - (after * -1).maximum(0)).maximum(0)
     positions = arange(front + left + after.maximum(0)) - front
     match mode:
-        case "constant":
-            return where((positions > -1) & (positions < left), positions + start, length)
         case "edge":
             return positions.maximum(0).minimum(left - 1) + start
         case "wrap":

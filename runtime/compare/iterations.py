@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...passes.graph import Graph, Value
+from ...passes.graph import Graph, Node, Value
 from ...passes.loop import Loop, Stacked, is_loop
 
 _PASSED_ON = ("Identity", "Cast")
@@ -43,6 +43,22 @@ def stackings(graph: Graph) -> dict[str, Stacking]:
                 slot = entry.slot
                 found[output.name] = Stacking(slot.axis, slot.reverse, 1 if slot.part is None else slot.part)
     return found
+
+
+def made_of_stacks(graph: Graph) -> frozenset[str]:
+    """The outputs of a hub graph into which something goes that a Loop stacked: over no passes its shape is open."""
+    reached: set[Value] = set()
+    for node in graph.nodes:
+        inner = (one for region in node.regions.values() for part in region.graphs() for one in part.nodes)
+        if any(value in reached for value in node.inputs) or any(map(_stacks, inner)):
+            reached.update(node.outputs)
+        elif is_loop(node):
+            reached.update(entry.result for entry in Loop(node).of(Stacked) if entry.result is not None)
+    return frozenset(value.name for value in graph.outputs if value in reached)
+
+
+def _stacks(node: Node) -> bool:
+    return is_loop(node) and any(True for _ in Loop(node).of(Stacked))
 
 
 def _origin(value: Value) -> Value:

@@ -19,6 +19,7 @@ class Side:
         runnables: all that can run it.
         inputs, outputs: the model's names in order; None: as the trials have them, as the first answer has them.
         stackings: output -> how a loop stacked it, if the graph says so.
+        unsized: outputs into which something goes that a loop stacked.
         types: declared types of inputs and outputs by name, as far as they are known.
         optional: inputs with a default.
         random: operators that draw random numbers, if there are any: then values that differ say nothing.
@@ -33,6 +34,7 @@ class Side:
     inputs: Sequence[str] | None = None
     outputs: Sequence[str] | None = None
     stackings: Mapping[str, Stacking] = field(default_factory=dict)
+    unsized: frozenset[str] = frozenset()
     types: Mapping[str, Type | None] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     random: Sequence[str] = ()

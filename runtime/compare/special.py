@@ -45,7 +45,7 @@ _WAVES = _habit("nan inf", "DFT STFT", "spreads them as the sums of its algorith
 
 HABITS: Mapping[str, tuple[Habit, ...]] = {
     "onnxruntime": (
-        _habit("nan", "ReduceMax ReduceMin GlobalMaxPool MaxPool", "passes over NaN unless it comes first"),
+        _habit("nan", "ReduceMax ReduceMin GlobalMaxPool MaxPool MaxRoiPool", "passes over NaN unless it comes first"),
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "LSTM GRU RNN", "makes numbers of NaN in its activations, infinity less infinity too"),
@@ -53,6 +53,8 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _WAVES,
         _habit("narrow", "Resize Upsample", "cuts off what is behind the point, which the reference rounds"),
         _habit("squares", "Normalizer", "adds up int32 and their squares in int32"),
+        _habit("long", "Normalizer", "adds up int64 and their squares in int64"),
+        _habit("huge", "Normalizer", "makes NaN of numbers whose squares overflow"),
         _habit("empty", "MatMulInteger", "leaves sums of nothing unwritten"),
         _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),

@@ -341,14 +341,15 @@ class _Comparison:
         return judged(rounding, one, other, name, self.outputs.pairs[name], found, self._stacking(name))
 
     def _is_free(self, one: Answer, other: Answer, name: str) -> bool:
-        """Whether A doesn't determine the shape: what it gives isn't what it declares, or is stacked over no passes,
-        each runtime making up the dimensions that no pass has given."""
+        """Whether A doesn't determine the shape: what it gives isn't what it declares, or is made of what is stacked
+        over no passes, each runtime making up the dimensions that no pass has given."""
         assert one.outputs is not None and other.outputs is not None and self.outputs is not None
         mine, theirs = one.outputs[name], other.outputs[self.outputs.pairs[name]]
         if not fits(self.a.types.get(name), mine):
             return True
-        sizes = [np.size(value) for value in (mine, theirs) if isinstance(value, np.ndarray)]
-        return name in self.a.stackings and sizes == [0, 0]
+        tensors = [value for value in (mine, theirs) if isinstance(value, np.ndarray)]
+        sizes, ranks = [value.size for value in tensors], {value.ndim for value in tensors}
+        return name in self.a.unsized and sizes == [0, 0] and len(ranks) == 1
 
     def _measures(self, one: Answer, other: Answer, near: bool = True) -> Iterator[tuple[str, Measure]]:
         """Each output of A against that of B; `near`: where rounding is decided, floats that aren't differ."""

@@ -49,14 +49,14 @@ def _activations(attrs: Attributes, defaults: Sequence[str], directions: int) ->
         alpha = alpha if alpha is None else attrs.weights(next(alphas, alpha))
         beta = beta if beta is None else attrs.weights(next(betas, beta))
         of_cell = number % count == 2  # LSTM's h, whose input is the cell state
-        functions.append(_clipped(function, alpha, beta, None if of_cell else limit))
+        functions.append(_clipped(attrs, function, alpha, beta, None if of_cell else limit))
     return [functions[first : first + count] for first in range(0, len(functions), count)]
 
 
-def _clipped(function: Callable[..., Array], alpha: Any, beta: Any, limit: float | None) -> Function:
+def _clipped(attrs: Attributes, function: Callable[..., Array], alpha: Any, beta: Any, limit: float | None) -> Function:
     if limit is None:
-        return lambda x: function(x, alpha, beta)
-    return lambda x: function(np.clip(x, -limit, limit), alpha, beta)
+        return lambda x: attrs.activated(function(x, alpha, beta))
+    return lambda x: attrs.activated(function(np.clip(x, -limit, limit), alpha, beta))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,9 @@ def _flattens(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> s
 
 
 def _in_float32(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
-    return "computes Erf of float64 in float32" if inputs[0].dtype == np.float64 else ""
+    """Of integers 4 and more it makes 1 where all that is less than 1 is 0."""
+    kind = inputs[0].dtype
+    return f"computes Erf of {kind} in float32" if kind == np.float64 or kind.kind in "iu" else ""
 
 
 def _below_zero(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:

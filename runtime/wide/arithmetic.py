@@ -17,6 +17,7 @@ from .steps import Step, Watch
 from .terms import (
     ABSOLUTE,
     ARITHMETIC,
+    FIRST_STEPS,
     FUNCTION,
     FUNCTIONS,
     MEANS,
@@ -25,7 +26,6 @@ from .terms import (
     ROUNDED_INSIDE,
     SCALED,
     SHAKEN,
-    STANDARDIZED,
     STEPPING,
     TERMS,
     WEIGHED,
@@ -91,8 +91,8 @@ class Wide:
         operator = _Operator(self, node, kernel, attributes, inputs, types)
         if operator.is_exact:
             return operator
-        first = node.inputs[0] if node.inputs else None
-        begins_constant = node.op_type in STANDARDIZED and first is not None and self._is_constant(first)
+        first = [node.input(position) for position in FIRST_STEPS.get(node.op_type, ())]
+        begins_constant = bool(first) and all(value is not None and self._is_constant(value) for value in first)
         self.rounds_constants |= is_constant or begins_constant or node.op_type in WEIGHED
         if is_constant:
             return _ConstantOperator(self, operator)
@@ -144,7 +144,7 @@ class _Operator:
         floats = (one for one in (*inputs, *outputs) if one is not None and one.is_float)
         self._inner = next(floats, DType.FLOAT32)
         attributes.rounded, attributes.computed, attributes.whole = self._rounded, self._computed, self._whole
-        attributes.weights = self._weights
+        attributes.weights, attributes.activated = self._weights, self._activated
 
     @property
     def is_exact(self) -> bool:
@@ -192,6 +192,11 @@ class _Operator:
         """An intermediate result: off whatever it is, a mean of ones as well."""
         noise = self._noise
         return value if noise is None else noise.terms(value, self._inner, 1.0, self._inside)
+
+    def _activated(self, value: Array) -> Array:
+        """What a pass hands on to the next: off by a share of 1 where libraries compute the function like that."""
+        noise = self._noise
+        return value if noise is None else noise.result(value, self._inner, self._size, self._absolute)
 
     def _weights(self, value: Any) -> Any:
         """Numbers that come from sizes or attributes alone: rounded in runs that round what is computed from constants,

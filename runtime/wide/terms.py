@@ -143,7 +143,8 @@ TERMS: dict[str, Count] = {
 """How many terms one element of the result is a sum of."""
 
 SHAKEN: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys(("RNN", "GRU", "LSTM"), (0, 2)),  # every pass rounds what the hidden state brings
+    **dict.fromkeys(("RNN", "GRU", "LSTM"), (0, 2, 3)),  # what the hidden state brings, and two biases that may cancel
+    "BatchNormalization": (0, 3),  # the mean may cancel with the bias
     **dict.fromkeys(("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"), ()),  # they compare first
     **dict.fromkeys(("Resize", "Upsample", "GridSample", "RoiAlign"), (0,)),
     **dict.fromkeys(("FlexAttention", "LinearAttention"), (0, 1, 2)),
@@ -162,9 +163,12 @@ SCALED: dict[str, Callable[[Attributes, Sequence[Any], Array], bool]] = {"DFT": 
 WEIGHED = frozenset({"Resize", "Upsample", "RNN", "GRU", "LSTM"})
 """Operators with numbers that come from sizes or attributes alone, which another file may hold rounded."""
 
-STANDARDIZED = frozenset({"GroupNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization"})
-"""Operators in steps, of which the first look at the first input alone: where that is a constant, another file may hold
-rounded what they make of it."""
+FIRST_STEPS: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization"), (0,)),
+    **dict.fromkeys(("RNN", "GRU", "LSTM", "Gemm"), (0, 1)),
+}
+"""Operators in steps, of which the first look at these inputs alone: where those are constants, another file may hold
+rounded what they make of them."""
 
 NEVER_EXACT = frozenset({"DFT", "STFT", "Mod"})
 """Sums with factors that no type holds, and what some runtimes compute as x - y * floor(x / y): that a type holds a

@@ -6,7 +6,7 @@ from backedge.passes.graph import Graph, Value
 from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Stacked
 from backedge.passes.types import tensor
 from backedge.runtime.compare.input_roles import random_operators, signature_of
-from backedge.runtime.compare.iterations import Stacking, stackings
+from backedge.runtime.compare.iterations import Stacking, made_of_stacks, stackings
 
 BOOL, INT, FLOAT = tensor("bool"), tensor("int64"), tensor("float32")
 
@@ -251,6 +251,29 @@ def test_which_outputs_are_stacked():
         None,
     ]
     assert Stacking(0, False, -1).iteration(3, 5) is None
+
+
+def test_what_is_made_of_stacks():
+    """A stack itself, what is computed of it, and what a loop carries that began as one or that holds another loop."""
+    g = Graph("hub")
+    m, x = g.add_input("m", INT), g.add_input("x", FLOAT)
+    last, stack = loop(g, [Carried(), Stacked()], m, None, [x], lambda b, a: (node(b, "Neg", a), a))
+    (carried,) = loop(g, [Carried()], m, None, [stack], lambda b, a: (node(b, "Neg", a),))
+
+    def inner(b, a):
+        return (
+            node(
+                b,
+                "Size",
+                loop(b, [Stacked()], b.add_constant(np.int64(2)), None, [], lambda r: (r.add_constant(np.float32(1)),))[
+                    0
+                ],
+            ),
+        )
+
+    (nested,) = loop(g, [Carried()], m, None, [m], inner)
+    g.outputs = [last, stack, node(g, "Neg", stack), carried, nested, node(g, "Neg", last), x]
+    assert made_of_stacks(g) == {value.name for value in g.outputs[1:5]}
 
 
 def test_operators_that_draw_random_numbers():

@@ -486,6 +486,20 @@ def test_a_difference_in_a_stacked_output_names_its_iteration():
     assert [unit > 1 for unit in report.first.profile] == [False, False, True, True]
 
 
+@pytest.mark.parametrize(
+    ("shape", "unsized", "verdict"),
+    [
+        ((0, 2), {"ys"}, "incomparable"),
+        ((0, 2), {}, "different"),
+        ((0, 2, 2), {"ys"}, "different"),
+        ((1, 2), {"ys"}, "different"),
+    ],
+)
+def test_what_is_made_of_a_stack_over_no_passes_has_no_certain_shape(shape, unsized, verdict):
+    a = Side("A", [own(lambda b: {"ys": np.zeros((0, 3))})], unsized=frozenset(unsized))
+    assert judge(a, [own(lambda b: {"ys": np.zeros(shape)})]).verdict == verdict
+
+
 def test_shapes_are_told_before_values():
     report = judge(
         [own(lambda b: {"y": np.zeros(2), "ys": np.zeros(3)})],

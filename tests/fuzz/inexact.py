@@ -15,20 +15,24 @@ from backedge.runtime.wide.terms import ABSOLUTE, NEVER_EXACT
 from .running import SECONDS, Feed, Outputs, TooSlow, time_limit
 
 MOST = 2.0**20
-"""Units of float32 in the last place, beyond which rounding has turned something, or all is noise."""
+"""Units of float32 in the last place, beyond which all is noise."""
 
 _INEXACT = ABSOLUTE | NEVER_EXACT
 _RUNS = 8
 
 
-def carried(graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, Outputs], float]) -> float:
+def carried(
+    graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, Outputs], float], most: float = MOST
+) -> float:
     """The distance from its exact outputs of a run with the rounding errors that each operator's runtimes may make.
 
-    0 where the graph has none of these operators, and where the distance is more than `MOST`: something turned there.
+    0 where the graph has none of these operators, and where the distance is more than `most`: all is noise there.
+    Infinite where a whole number, a shape or what is infinite turned: no run says what is right there.
 
     Args:
         right: the outputs, whose types count.
         apart: how far two results are apart.
+        most: units of the last place.
     """
     if not any(node.op_type in _INEXACT for inner in graph.graphs() for node in inner.nodes):
         return 0.0
@@ -39,7 +43,7 @@ def carried(graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, 
             found = [apart(exact, _declared(wide.noisy(feed, Noise(seed)), right)) for seed in range(_RUNS)]
     except (BackedgeError, TooSlow):
         return 0.0
-    return max((one for one in found if one <= MOST), default=0.0)
+    return max((one for one in found if one <= most or np.isinf(one)), default=0.0)
 
 
 def _declared(values: dict[str, Any], right: Outputs) -> Outputs:

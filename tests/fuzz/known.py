@@ -53,6 +53,7 @@ def _overflows(case: Case) -> bool:
         largest = {
             "ReduceProd": lambda: np.prod(np.maximum(size, 1)),
             "ReduceSum": size.sum,
+            "Col2Im": size.sum,
             "ReduceMean": size.sum,
             "ReduceL1": size.sum,
             "Pow": lambda: np.max(size ** np.asarray(case.operands[1]).astype(np.float64), initial=0),
@@ -102,9 +103,12 @@ def _beyond(case: Case) -> bool:
 
 
 def _squares_overflow(case: Case) -> bool:
-    """Rows of int32 whose sum of squares, or of absolute values, no int32 holds."""
-    sizes = np.abs(case.first.astype(np.float64))
-    return case.first.dtype == np.int32 and bool((np.maximum(sizes, sizes**2).sum(axis=-1) >= 2**31).any())
+    """Rows whose sum of squares, or of absolute values, the type of integers doesn't hold, or float32 of floats."""
+    kind = case.first.dtype
+    limit = float(np.iinfo(kind).max if kind.kind in "iu" else np.finfo(np.float32).max)
+    with np.errstate(over="ignore"):
+        sizes = np.abs(case.first.astype(np.float64))
+        return bool((np.maximum(sizes, sizes**2).sum(axis=-1) >= limit).any())
 
 
 ROWS = (
@@ -138,7 +142,11 @@ ROWS = (
         _skips,
         "auto_pad by less than nothing isn't defined; ONNX Runtime refuses it for other pools",
     ),
-    _row("Normalizer", _squares_overflow, "ONNX Runtime adds up int32 and their squares in int32"),
+    _row(
+        "Normalizer",
+        _squares_overflow,
+        "ONNX Runtime adds up integers in their own type, and makes NaN where squares of floats overflow",
+    ),
     _row("MaxPool AveragePool LpPool", _beyond, "a window larger than what it slides over isn't defined"),
 )  # fmt: skip
 
@@ -186,17 +194,19 @@ def _negative_pads(case: Case) -> bool:
 
 UNDEFINED = (
     _row(
-        "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow",
+        "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow Col2Im",
         _overflows,
         "integers that overflow, or that a float64 doesn't hold; ONNX Runtime computes in floats",
     ),
     _row("ReduceMean ReduceMax ReduceMin ReduceLogSum ReduceLogSumExp", _empty, "a reduction of nothing"),
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),
     _row("QuantizeLinear", _nan, "NaN as an integer"),
+    _row("DynamicQuantizeLinear", _any_infinite, "NaN as an integer, which the zero point or a quotient is"),
+    _row("Binarizer", _nan, "NaN on either side of a threshold, which ONNX Runtime refuses"),
     _row("DFT STFT", _infinite, "infinity: which sums are made of it is up to the algorithm"),
     _row("DeformConv", _any_infinite, "NaN and infinities: places of no number"),
     _row("GridSample", _nowhere, "NaN and infinities: places of no number"),
-    _row("MaxPool", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"),
+    _row("MaxPool MaxRoiPool", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"),
     _row("MatMulInteger", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"),
     _row("ConvTranspose", _negative_pads, "pads below 0, which ONNX Runtime takes for 0 and onnx's reference doesn't"),
     _row("MeanVarianceNormalization", _equal_halves, "equal numbers in float16, which has no 1e-9"),

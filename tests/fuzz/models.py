@@ -172,10 +172,10 @@ def sweep(
 
 
 def shows(event: Event) -> Callable[[Job], bool]:
-    """Whether a job shows the same as an event."""
+    """Whether a job, of a valid model, shows the same as an event."""
 
     def same(job: Job) -> bool:
-        found = examined(job)
+        found = examined(job) if is_valid(job.model) else []
         return any((one.path, one.kind) == (event.path, event.kind) for one in found)
 
     return same

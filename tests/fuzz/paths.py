@@ -141,6 +141,9 @@ def apart(a: Outputs, b: Outputs, coarse: bool = False) -> float:
         return np.inf
     found = 0.0
     for x, y in zip(a, b, strict=True):
+        if isinstance(x, list) and isinstance(y, list):
+            found = max(found, apart(x, y, coarse))
+            continue
         if isinstance(x, np.ndarray | np.generic) and isinstance(y, np.ndarray | np.generic):
             if np.asarray(x).dtype != np.asarray(y).dtype and np.asarray(x).dtype.kind not in "OUT":
                 return np.inf
@@ -282,7 +285,10 @@ def examine(job: Job) -> Iterator[Event]:
             yield Event("source", UNKNOWN, "; ".join(f"{who}: {why[:200]}" for who, why in told.items()))
         for k, right in enumerate(truth.values):
             if right is not None:
-                truth.slack[k] = max(truth.slack[k], 4 * carried(hub, job.feeds[k], right, apart))
+                noise = carried(hub, job.feeds[k], right, apart)
+                truth.slack[k] = max(truth.slack[k], 4 * noise)
+                if np.isinf(noise):
+                    truth.values[k] = None  # rounding decides
         for path in job.paths:
             yield Event(path, "")
             yield from _path(path, job, source, folder / path, truth, names, hub)
@@ -307,7 +313,10 @@ def settle(event: Event, hub: Graph, feed: Feed, truth: Truth) -> Event:
     faults = dict.fromkeys([*found.unknown, *(found.known if agreed else ())])
     if faults:
         return replace(event, text=f"{event.text[:200]}; {'; '.join(faults)}")
-    if apart(theirs, found.outputs) > truth.slack[event.feed]:
+    if found.unsized and not agreed:
+        return Event(event.path, EXPLAINED, "sizes of what is stacked over no passes", event.feed)
+    distance = apart(theirs, found.outputs)
+    if distance > truth.slack[event.feed] and distance > 4 * carried(hub, feed, theirs, apart, most=np.inf):
         return replace(event, text=f"{event.text}; not by operators alone")
     return Event(event.path, EXPLAINED, "; ".join(dict.fromkeys(found.known)) or "rounding", event.feed)
 

@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 import onnx
+from backedge.convert.files import load, to_hub
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph, Node, Value
+from backedge.passes.loop import Loop, Stacked, is_loop
 from backedge.passes.protos import node_to_proto
 from backedge.runtime.executor import Executor, never_compile
 from backedge.runtime.oracles import onnxruntime_session, reference_session
@@ -26,6 +28,7 @@ from onnx import helper
 from trust.judge import ROUNDING, nudged, units
 
 from .evaluate import proto, type_of
+from .inexact import carried
 from .known import known_fault
 from .maker import ir_version
 
@@ -48,12 +51,15 @@ class Settled:
         known: what is known to be wrong, or not defined, one line each.
         unknown: operators that differ, and nothing is known of it; one line each.
         refused: the executor fails at an operator that onnx's reference doesn't take the operands of, either.
+        unsized: a loop has stacked nothing, over no passes: nobody says which sizes its other axes have, nor what
+            follows from them.
     """
 
     outputs: list[Any] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     refused: bool = False
+    unsized: bool = False
 
 
 def settled(graph: Graph, feed: Mapping[str, Any]) -> Settled:
@@ -81,6 +87,8 @@ class _Alone:
         self._calls = self._models = 0
 
     def watched(self, node: Node, call: Call) -> Call:
+        if is_loop(node):
+            return self._stacking(node, call)
         if node.regions or node.domain not in _OWN:
             return call
 
@@ -105,15 +113,43 @@ class _Alone:
 
         return run
 
+    def _stacking(self, node: Node, call: Call) -> Call:
+        """The loop's call; what it stacks over no passes is noted."""
+        stacked = [
+            (node.outputs.index(entry.result), entry.slot.axis)
+            for entry in Loop(node).of(Stacked)
+            if entry.result is not None and isinstance(entry.slot, Stacked)
+        ]
+
+        def run(*operands: Any) -> Any:
+            made = call(*operands)
+            results = made if isinstance(made, tuple) else (made,)
+            shapes = [(np.shape(results[place]), axis) for place, axis in stacked if results[place] is not None]
+            self._found.unsized |= any(shape[axis] == 0 for shape, axis in shapes if len(shape) > 1)
+            return made
+
+        return run
+
     def _tell(self, node: Node, operands: Sequence[Any], mine: Sequence[Any], theirs: Sequence[Any]) -> None:
         line = f"{node.op_type}-{node.version}"
         told = known_fault(node, operands, mine, theirs)
+        if not told and _apart(mine, theirs) <= 4 * self._carried(node, operands, mine):
+            told = "rounding, as inexact as it is"
         if not told and self._is_confirmed(node, operands, mine):
             told = f"onnx's reference gives what we do, {shown(mine)}, ONNX Runtime {shown(theirs)}"
         if told:
             self._found.known.append(f"{line}: {told}")
         else:
             self._found.unknown.append(f"{line}: {shown(theirs)} against {shown(mine)} of {shown(operands)}")
+
+    def _carried(self, node: Node, operands: Sequence[Any], mine: Sequence[Any]) -> float:
+        """How far the errors that its runtimes may make carry the results of an inexact operator."""
+        path, feed = self._stored(node, operands, mine)
+        wanted = [one for one, value in zip(mine, node.outputs, strict=False) if value.name]
+        try:
+            return carried(to_hub(load(path)), feed, wanted, _apart)
+        except BackedgeError:
+            return 0.0
 
     def _is_confirmed(self, node: Node, operands: Sequence[Any], mine: Sequence[Any]) -> bool:
         """Whether onnx's reference gives what our executor does."""

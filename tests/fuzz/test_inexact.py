@@ -33,3 +33,15 @@ def test_noise_is_that_of_inexact_operators(text: str, tmp_path) -> None:
         both = np.fft.fft(feed["x"][..., 0].astype(float) + 1j * feed["x"][..., 1].astype(float))
         right = np.stack([both.real, both.imag], axis=-1).astype(np.float32)
         assert ROUNDING < apart([right], found) <= 4 * noise
+
+
+@pytest.mark.parametrize(("factor", "turns"), [(1.0, True), (1.25, False)])
+def test_a_whole_number_that_rounding_decides_on_is_told(factor: float, turns: bool, tmp_path) -> None:
+    """The middle of the window is 1, or less by a rounding error."""
+    text = f"""<ir_version: 9, opset_import: ["": 18]> g (int64 n) => (int64[n] y) {{ w = BlackmanWindow(n)
+        c = Constant<value=float {{{factor}}}>() s = Mul(w, c) y = Cast<to=7>(s) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    right = np.zeros(6, np.int64)
+    right[3] = 1
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), {"n": np.array(6)}, [right], apart)
+    assert noise == (np.inf if turns else 0)

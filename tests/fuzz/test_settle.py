@@ -35,6 +35,23 @@ KNOWN: dict[str, tuple[str, Feed]] = {
         'g (int32[1, 2] x) => (float[1, 2] y) { y = ai.onnx.ml.Normalizer <norm = "L2"> (x) }',
         {"x": np.array([[65536, -1]], np.int32)},
     ),
+    "Normalizer-": (
+        'g (int64[1, 3] x) => (float[1, 3] y) { y = ai.onnx.ml.Normalizer <norm = "L2"> (x) }',
+        {"x": np.array([[2**32, 0, 1]])},
+    ),
+    "Normalizer-1": (
+        'g (float[1, 3] x) => (float[1, 3] y) { y = ai.onnx.ml.Normalizer <norm = "L2"> (x) }',
+        {"x": np.float32([[-1.5, 0.5, 3e38]])},
+    ),
+    "DynamicQuantizeLinear": (
+        "g (float[2] x) => (uint8[2] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear (x) }",
+        {"x": np.float32([np.nan, 1])},
+    ),
+    "RNN": (
+        """g (float[3, 1, 1] x, float[1, 1, 1] w, float[1, 1, 1] r) => (float[3, 1, 1, 1] y) {
+            y = RNN <hidden_size = 1> (x, w, r) }""",
+        {"x": np.full((3, 1, 1), 1.1e-6, np.float32), "w": np.float32([[[1]]]), "r": np.float32([[[32]]])},
+    ),
     "Elu": ("g (float[1] x) => (float[1] y) { y = Elu (x) }", {"x": np.float32([-9.6843e-05])}),
     "LpPool": (
         """g (float[1, 1, 6] x) => (float[1, 1, 2] y) {
@@ -115,6 +132,18 @@ def test_an_operator_within_a_loop_is_found(tmp_path: Path) -> None:
     _, event = judged(text, {"n": np.array(2), "x": np.array(0.8119053995133262)}, tmp_path)
     assert event.kind == EXPLAINED
     assert event.text == "Shrink-9: ONNX Runtime computes in float32"
+
+
+@pytest.mark.parametrize(("kind", "told"), [(DOUBT, EXPLAINED), (EXECUTOR, EXECUTOR)])
+def test_sizes_of_what_is_stacked_over_no_passes_are_nobodys(kind: str, told: str, tmp_path: Path) -> None:
+    """ONNX Runtime takes them for 0 where they aren't declared, whatever a body makes."""
+    text = """g (int64 n, float[2, 2] x) => (float[c, d] y) { t = Constant <value = bool {1}> ()
+        last, all = Loop (n, t, x) <body = b (int64 i, bool g, float[p, q] v)
+            => (bool h, float[p, q] w, float[p, q] z) { h = Identity (g) w = Identity (v) z = Neg (v) }>
+        a = Constant <value = int64[1] {0}> () y = ReduceProd <keepdims = 0> (all, a) }"""
+    distance, event = judged(text, {"n": np.array(0), "x": np.float32([[1, 2], [3, 4]])}, tmp_path, kind)
+    assert distance > 64
+    assert event.kind == told
 
 
 def test_a_fault_of_ours_is_none_of_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

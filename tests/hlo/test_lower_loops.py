@@ -17,6 +17,7 @@ from backedge.passes.hub import HUB
 from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
 from backedge.passes.rewrite import Builder, Rewriter
 from backedge.passes.types import DType, tensor
+from backedge.runtime.executor import Executor
 from control_flow.counting import COUNTING
 from openvino_lowering.hub import Model, boolean, f32, i64
 
@@ -96,6 +97,25 @@ def test_what_is_done_element_by_element_keeps_the_size(xla: Xla) -> None:
     graph.outputs = [b.Add(b.Neg(graph.outputs[1]), graph.outputs[1])]
     ((found,),) = xla.lowered(graph, {"x": f32([1, 5])})
     assert found.tolist() == [[0, 0]] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "right"), [("Elu", lambda x: np.where(x < 0, np.expm1(x), x)), ("Asinh", np.arcsinh), ("Sinh", np.sinh)]
+)
+@pytest.mark.parametrize(("stop", "passes"), [(1.0, 2), (-1.0, 1)])
+def test_a_formula_of_a_stack_has_the_size_that_it_gets(
+    xla: Xla, name: str, right: Any, stop: float, passes: int
+) -> None:
+    """Its numbers are repeated, and have that size, too: also where the file is read."""
+    graph = counting(5, Stacked(), stop=stop)
+    graph.outputs = [Builder(Rewriter(HUB, {}), graph).call(name, graph.outputs[1])]
+    x = f32([-4, 1.5])
+    wanted = right(np.array([f32([-3, 2.5]) + 2 * k for k in range(passes)], np.float64))
+    ((found,),) = xla.lowered(graph, {"x": x})
+    (read,) = Executor(to_hub(lower_graph(graph))).run({"x": x}).values()
+    for one in (found, read):
+        assert one.dtype == np.float32
+        np.testing.assert_allclose(one, wanted, rtol=1e-6)
 
 
 def test_a_loop_that_certainly_does_not_run_is_none() -> None:

@@ -213,6 +213,46 @@ def test_pads(mode: str, shape: tuple[int, ...], pads: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("is_told", [False, True])
+@pytest.mark.parametrize(
+    ("size", "before", "after"), [(2, 2, -3), (2, -3, 2), (3, -4, 5), (2, -3, 1), (0, 2, -1), (2, -1, 0), (2, 3, -1)]
+)
+def test_pads_that_take_more_than_there_is(size: int, before: int, after: int, is_told: bool) -> None:
+    """Of the constant, too: the result is as long as all amounts say."""
+    x = np.arange(size, dtype=np.float32)
+    places = np.arange(size + before + after) - before
+    expected = [float(place) if 0 <= place < size else 7.0 for place in places]
+    told = "" if is_told else f"p = Constant <value_ints = [{before}, {after}]> ()"
+    given = {"p": np.array([before, after])} if is_told else {}
+    text = f"""g (float[{size}] x{", int64[2] p" if is_told else ""}) => (float[n] y) {{
+        {told} v = Constant <value = float {{7.0}}> () y = Pad (x, p, v) }}"""
+    (found,) = run(text, x=x, **given)
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("axes", [None, (-1,), (1, 0)])
+@pytest.mark.parametrize("pads", [(1, 2, 3, 0), (-1, 2, 1, -2), (-2, -1, 0, -1), (2, -3, -2, 1)])
+def test_pads_that_are_told_when_it_runs(axes: tuple[int, ...] | None, pads: tuple[int, ...]) -> None:
+    """Amounts below 0, which NumPy's function doesn't take, take away."""
+    numbers = np.arange(12, dtype=np.float32).reshape(4, 3)
+    chosen = axes or (0, 1)
+    pads = pads if len(chosen) == 2 else pads[:2]
+    expected = numbers
+    for index, axis in enumerate(chosen):
+        before, after = pads[index], pads[index + len(chosen)]
+        expected = np.take(expected, np.arange(max(-before, 0), numbers.shape[axis] - max(-after, 0)), axis)
+        pairs = [(0, 0)] * 2
+        pairs[axis] = max(before, 0), max(after, 0)
+        expected = np.pad(expected, pairs, constant_values=7)
+    listed = "" if axes is None else f"a = Constant <value_ints = {list(axes)}> ()"
+    text = f"""g (float[4, 3] x, int64[{len(pads)}] p) => (float[m, n] y) {{
+      v = Constant <value = float {{7.0}}> () {listed}
+      y = Pad (x, p, v{"" if axes is None else ", a"})
+    }}"""
+    (found,) = run(text, x=numbers, p=np.array(pads))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_which_inputs_are_required_survives_the_way_to_a_file_and_back(tmp_path: Path) -> None:
     """What the source has no value for must be given; what it has one for, MDF's own inputs among them, need not be."""
     text = """

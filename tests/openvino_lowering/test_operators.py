@@ -129,6 +129,13 @@ ROWS = [
         [GRID, i64([1, 1, -1, -1])],
         [f32([[1, 0, 1], [1, 0, 1]]), f32([[4, 5, 4, 5]])],
     ),
+    Row(  # OpenVINO's Pad writes beyond its memory then
+        "padding: amounts that take more than there is, of the number around it, too",
+        "g (float[2, 3] x, int64[4] p) => (float[m, n] y, float[3, 1] z) <int64[4] k = {2, 4, -1, -6}, float v = {7}> "
+        "{ y = Pad (x, p, v) z = Pad (x, k, v) }",
+        [GRID, i64([-3, 2, 4, -4])],
+        [f32([[7]] * 3), f32([[7]] * 3)],
+    ),
     Row(
         "regions without an area",
         "g (float[1, 1, 2, 2] x, float[3, 4] r, int64[3] b) => (float[3, 1, 1, 1] y) { y = RoiAlign (x, r, b) }",

@@ -162,6 +162,17 @@ def test_reverse_sequences(target: int, time: int, shape: str, depth: int) -> No
     np.testing.assert_array_equal(lowered(text, 10, target, x, lengths)[0], expected)
 
 
+@pytest.mark.parametrize("shape", [(3, 3, 2, 0), (3, 3, 0, 2), (3, 3, 0, 0), (3, 0, 0, 4), (3, 3, 2, 2)])
+def test_sizes_that_turn_out_to_be_0(shape: tuple[int, ...]) -> None:
+    """Before version 14 a Reshape takes a size of 0 for another axis's."""
+    text = """(float[3, a, b, c] x, int64[n] l) => (float[3, p, q, r] y) {
+        y = ReverseSequence <time_axis = 0, batch_axis = 1> (x, l) }"""
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    found = lowered(text, 10, 9, x, np.full(shape[1], 3))[0]
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, x[::-1])
+
+
 # OneHot, Compress, Where -------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from backedge.passes.errors import InvalidModel
 from onnx.reference import ReferenceEvaluator
 
 from .harness import checked, converted, down, f32, i64, operators, parse
+from .lowered import lowered
 
 MODES = ["constant", "edge", "reflect", "wrap"]
 GRID = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
@@ -128,3 +129,15 @@ def test_an_axis_that_is_not_there() -> None:
     text = '(float x) => (float[m] y) <int64[2] p = {1, 1}> { y = Pad <mode = "wrap"> (x, p) }'
     with pytest.raises(InvalidModel, match="rank 0"):
         converted(parse(text, 19), 18)
+
+
+@pytest.mark.parametrize("target", [10, 8])
+@pytest.mark.parametrize(
+    ("size", "before", "after"), [(2, 2, -3), (2, -3, 2), (3, -4, 5), (2, -3, 1), (0, 2, -1), (2, -1, 0), (2, 3, -1)]
+)
+def test_amounts_that_take_more_than_there_is(target: int, size: int, before: int, after: int) -> None:
+    """Of the constant, too: the result is as long as all amounts say."""
+    text = "(float[n] x, int64[2] p, float v) => (float[m] y) { y = Pad (x, p, v) }"
+    x = np.arange(size, dtype=np.float32)
+    expected = [float(place) if 0 <= place < size else 7.0 for place in np.arange(size + before + after) - before]
+    assert lowered(text, 13, target, x, i64(before, after), f32(7).reshape(()))[0].tolist() == expected

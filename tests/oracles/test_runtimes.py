@@ -394,6 +394,15 @@ def test_the_reference_computes_erf_in_float32(tmp_path, dtype):
     assert bool(found.fault) == (dtype == "double")
 
 
+def test_the_reference_makes_1_of_integers_whose_erf_is_less(tmp_path):
+    path = tmp_path / "m.onnx"
+    text = '<ir_version: 8, opset_import: ["" : 9]> g (int32[2] x) => (int32[2] y) { y = Erf(x) }'
+    onnx.save(parser.parse_model(text), path)
+    [found] = run_file("reference", path, [{"x": np.array([3, 5], np.int32)}])
+    assert found.outputs["y"].tolist() == [0, 1] and math.erf(5) < 1
+    assert found.fault
+
+
 def test_operators_of_functions_and_branches_are_watched_too(tmp_path):
     branch = "{} = b () => (float[2,3,1] {}) {{ {} = local.f(x) }}"
     branches = ", ".join(branch.format(f"{name}_branch", name, name) for name in ("then", "else"))

@@ -218,6 +218,31 @@ def test_what_another_file_holds_standardized_is_rounded_there(tmp_path: Path) -
         assert judge.compared(other, computed, given).verdict == verdict
 
 
+RECURRENT = """(float[3,2] x) => (float[1,1,1,1] y) {{ s = Constant<value=float[1,1,300] {{{0}}}>()
+    w = Constant<value=float[1,1,300] {{{1}}}>() r = Constant<value=float[1,1,1] {{0.5}}>()
+    i = Constant<value=int64[1] {{0}}>() b = Gather(x, i) y, h = RNN<hidden_size=1>(s, w, r, b) }}"""
+PRODUCT = """(float[3,2] x) => (float[1,1,1,1] y) {{ p = Constant<value=float {{{0}}}>()
+    i = Constant<value=int64[1] {{0}}>() b = Gather(x, i) a = Constant<value=int64[1] {{1}}>() t = ReduceSum(b, a)
+    q = Add(t, p) h = Tanh(q) f = Constant<value=int64[4] {{1, 1, 1, 1}}>() y = Reshape(h, f) }}"""
+
+
+def test_what_another_file_holds_of_a_networks_constant_inputs_is_rounded_there(tmp_path: Path) -> None:
+    """Biases bring their product with the weights near 0, where an error of its size is seen."""
+    sequence, weights = np.full(300, 0.1, "f"), np.linspace(0.7, 1.3, 300, dtype="f")
+    right = np.cumsum(sequence * weights, dtype="f")[-1]
+
+    def file(name: str, text: str, *numbers: np.ndarray) -> Path:
+        listed = (", ".join(map(repr, np.ravel(one).tolist())) for one in numbers)
+        return parsed(tmp_path, name, text.format(*listed))
+
+    computed, held = file("a", RECURRENT, sequence, weights), file("b", PRODUCT, right)
+    wrong = file("c", PRODUCT, right * np.float32(1 + 1e-4))
+    given = [{"x": np.array([[-right, 2e-3 * k]] * 3, "f")} for k in range(8)]
+    for other, verdict in ((held, "equal"), (wrong, "different")):
+        assert judge.compared(computed, other, given).verdict == verdict
+        assert judge.compared(other, computed, given).verdict == verdict
+
+
 class Watched:
     """A rounding session that is late where strong noise is asked for, and keeps what it was asked."""
 

@@ -129,6 +129,60 @@ def test_terms_inside_an_operator_cancel_as_well(tmp_path) -> None:
     assert 2.0**-24 * 5e3 < far[0] < 2.0**-24 * 4e4
 
 
+@pytest.mark.parametrize(("name", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_biases_of_a_recurrent_network_cancel(tmp_path, name: str, gates: int) -> None:
+    """With each other, where float32 holds their sum to a share of their size; whichever is added first."""
+    text = f"""(float[1,1,1] x, float[1,{gates},1] w, float[1,{gates},1] r, float[1,{2 * gates}] b) =>
+        (float[1,1,1,1] y) {{ y = {name}<hidden_size=1>(x, w, r, b) }}"""
+    x, one, two = F32(0.3), F32(3e4 + 0.1), F32(-3e4)
+    given = {"x": np.full((1, 1, 1), x), "w": np.ones((1, gates, 1), F32), "r": np.zeros((1, gates, 1), F32)}
+    given["b"] = np.repeat(np.array([[one, two]], F32), gates, axis=1)
+    wide = model(tmp_path, text)
+    exact = wide.exact(given)[0]["y"]
+    spreads = spread(exact, [wide.noisy(given, Noise(seed))["y"] for seed in range(4)])
+
+    def made(total: np.float32) -> float:
+        hidden, open_ = np.tanh(float(total)), 1 / (1 + np.exp(-float(total)))
+        return {"RNN": hidden, "GRU": (1 - open_) * hidden, "LSTM": open_ * np.tanh(open_ * hidden)}[name]
+
+    assert abs(made((x + one) + two) - exact.item()) > 1e-5
+    for total in ((x + one) + two, x + (one + two)):
+        assert distance(exact, np.full(exact.shape, made(total)), spreads).item() <= 6
+    assert spreads.item() < 1e-2
+
+
+def test_a_mean_and_a_bias_cancel_where_the_number_is_small(tmp_path) -> None:
+    text = """(float[1,1] x, float[1] s, float[1] b, float[1] m, float[1] v) => (float[1,1] y)
+        { y = BatchNormalization<epsilon=0.0>(x, s, b, m, v) }"""
+    given = {"x": [[0.1]], "s": [1], "b": [3e4], "m": [3e4], "v": [1]}
+    feed = {key: np.array(value, F32) for key, value in given.items()}
+    wide = model(tmp_path, text)
+    exact = wide.exact(feed)[0]["y"]
+    spreads = spread(exact, [wide.noisy(feed, Noise(seed))["y"] for seed in range(4)])
+    assert exact.item() == pytest.approx(float(F32(0.1)), rel=1e-9)
+    narrow = (F32(0.1) - F32(3e4)) + F32(3e4)
+    assert abs(float(narrow) - float(F32(0.1))) > 3e-4
+    assert distance(exact, np.array([[narrow]], float), spreads).item() <= 6
+    assert spreads.item() < 1e-2
+
+
+def test_what_a_pass_hands_on_is_off_by_a_share_of_one(tmp_path) -> None:
+    """By so many units of a function, which the next pass makes 32 times as large."""
+    text = """(float[3,1,1] x, float[1,1,1] w, float[1,1,1] r) => (float[3,1,1,1] y)
+        { y = RNN<hidden_size=1>(x, w, r) }"""
+    given = {"x": np.full((3, 1, 1), 1e-6, F32), "w": np.ones((1, 1, 1), F32), "r": np.full((1, 1, 1), 32, F32)}
+    wide = model(tmp_path, text)
+    exact = wide.exact(given)[0]["y"].ravel()
+    far = spread(exact, [wide.noisy(given, Noise(seed))["y"].ravel() for seed in range(16)])
+    state, narrow = F32(0), []
+    for _ in range(3):
+        power = np.exp(F32(-2) * (F32(1e-6) + F32(32) * state))
+        narrow.append(state := (F32(1) - power) / (F32(1) + power))
+    assert abs(float(narrow[2]) - exact[2]) > 4 * 4 * 2.0**-24
+    assert distance(exact, np.array(narrow, float), far).max() <= 6
+    assert far[2] < 1e-3
+
+
 def test_a_sum_of_whole_numbers_gets_no_noise(tmp_path) -> None:
     wide = model(tmp_path, "(float[3,4] x, float[4,2] w) => (float[3,2] y) { y = MatMul(x, w) }")
     random = np.random.default_rng(0)
@@ -328,7 +382,7 @@ def test_doubles_are_held_in_longdouble_where_that_is_wider(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["MOVES", "STEPPING", "FUNCTIONS", "ABSOLUTE", "TERMS", "SHAKEN", "SCALED", "WEIGHED", "STANDARDIZED"]
+    "table", ["MOVES", "STEPPING", "FUNCTIONS", "ABSOLUTE", "TERMS", "SHAKEN", "SCALED", "WEIGHED", "FIRST_STEPS"]
 )
 def test_what_is_known_of_rounding_is_known_of_operators(table: str) -> None:
     """A name that no operator has would leave one to count as one arithmetic operation."""

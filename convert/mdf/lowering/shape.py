@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....passes.constant_analysis import ConstantAnalysis, static_array
 from ....passes.errors import Unsupported
-from ....passes.graph import Node
+from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, input_of, rank_of, size_of_axis
 from ....passes.tensor import TensorData
 from ....passes.types import DType
@@ -143,34 +143,50 @@ def _padded(node: Node, operands: Operands) -> str:
         return _padded_by(node, x.text, axes, [amount or 0 for amount in amounts], mode, fill.text)
     if mode != "constant":
         raise Unsupported(node, f"in mode {mode!r}, its pads aren't known before the model runs")
-    pairs = f"numpy.transpose(numpy.reshape({needed(operands, 1):a}, (2, {len(axes)})))"
+    return _padded_by_told(x, value, axes, needed(operands, 1), fill)
+
+
+def _padded_by_told(x: Term, value: Value, axes: list[int], amounts: Term, fill: Term) -> str:
+    """By amounts that are told when the model runs: those below 0, which NumPy doesn't take, are cut off afterwards."""
+    rank, count = value.rank or 0, len(axes)
+    added = f"numpy.maximum({amounts:a}, 0)"
+    pairs = f"numpy.transpose(numpy.reshape({added}, (2, {count})))"
     if axes != list(range(rank)):
         rows = [axes.index(axis) + 1 if axis in axes else 0 for axis in range(rank)]
         pairs = take(f"numpy.concatenate((numpy.int64(((0, 0), )), {pairs}), 0)", sizes(rows), 0)
-    return f"numpy.pad({x:a}, {pairs}, constant_values={fill:a})"
+    text = f"numpy.pad({x:a}, {pairs}, constant_values={fill:a})"
+    for index, axis in enumerate(axes):
+        before, after = (take(amounts.text, str(position), 0) for position in (index, index + count))
+        length = size_of_axis(value, axis)
+        whole = f"numpy.size({x:a}, {axis})" if length is None else str(length)
+        end = f"{whole} + numpy.maximum({before}, 0) + {after}"
+        text = take(text, f"numpy.arange(numpy.maximum(-{before}, 0), {end})", axis)
+    return text
 
 
 def _padded_by(node: Node, text: str, axes: list[int], amounts: list[int], mode: str, fill: str) -> str:
-    """Negative amounts take away, before anything is added."""
+    """Negative amounts take away: of a constant's after it is added, of other modes' before anything is added."""
     lengths = [size_of_axis(input_of(node), axis) for axis in range(rank_of(node, input_of(node)))]
     pairs = [(0, 0)] * len(lengths)
     for index, axis in enumerate(axes):
         pairs[axis] = (amounts[index], amounts[index + len(axes)])
+    added = tuple((max(before, 0), max(after, 0)) for before, after in pairs)
+    is_constant = mode == "constant"
+    if is_constant and any(map(any, added)):
+        text = f"numpy.pad({text}, {added}, constant_values={fill})"
     for axis, (before, after) in enumerate(pairs):
         if min(before, after) < 0:
             length = lengths[axis]
             if length is None:
                 raise Unsupported(node, f"the size of axis {axis} isn't known before the model runs")
-            text = take(text, f"numpy.arange({max(-before, 0)}, {length - max(-after, 0)})", axis)
-            lengths[axis] = length - max(-before, 0) - max(-after, 0)
-            pairs[axis] = max(before, 0), max(after, 0)
-    if not any(map(any, pairs)):
+            end = length + min(after, 0) + (sum(added[axis]) if is_constant else 0)
+            text = take(text, f"numpy.arange({max(-before, 0)}, {end})", axis)
+            lengths[axis] = end - max(-before, 0)
+    if is_constant or not any(map(any, added)):
         return text
-    if mode == "constant":
-        return f"numpy.pad({text}, {tuple(pairs)}, constant_values={fill})"
-    if mode not in _MODES or 0 in lengths or None in lengths:
+    if mode not in _MODES or any(length is None or length < 1 for length in lengths):
         raise Unsupported(node, f"mode {mode!r} over {lengths}")
-    return f"numpy.pad({text}, {tuple(pairs)}, {mode!r})"
+    return f"numpy.pad({text}, {added}, {mode!r})"
 
 
 def _expanded(node: Node, operands: Operands) -> str:

@@ -229,12 +229,34 @@ def pad(op: Builder, node: Node) -> Value | Sequence[Value]:
         slice_axis(op, pads, start, start + rank) if known is None else i64(op, known[start : start + rank])
         for start in (0, rank)
     )
-    value = None
-    if mode == "constant":
-        if fill is not None and fill.array() is None:
-            return _filled(op, node, data, begins, ends, scalar(op, fill))
-        value = number(op, node, 0, data) if fill is None else scalar(op, fill)
-    return op.Pad(data, begins, ends, value, pad_mode=mode)
+    if mode != "constant":
+        return op.Pad(data, begins, ends, None, pad_mode=mode)
+    if known is not None and _leaves_enough(data, known):
+        return _surrounded(op, node, data, begins, ends, fill)
+    zero, ones = i64(op, 0), i64(op, [1] * rank)
+    before, after = op.Maximum(begins, zero), op.Maximum(ends, zero)
+    starts = op.Maximum(op.Subtract(zero, begins), zero)
+    stops = op.Add(op.Add(shape_of(op, data), before), ends)
+    return op.Slice(_surrounded(op, node, data, before, after, fill), starts, stops, ones, i64(op, list(range(rank))))
+
+
+def _leaves_enough(data: Value, pads: list[int]) -> bool:
+    """Whether no axis loses more elements than it has: OpenVINO's CPU plugin then writes beyond its memory."""
+    rank = len(pads) // 2
+    shape = data.tensor.shape or (0,) * rank
+    pairs = zip(shape, pads[:rank], pads[rank:], strict=True)
+    return all(
+        min(before, after) >= 0 or (isinstance(size, int) and size + min(before, 0) + min(after, 0) >= 0)
+        for size, before, after in pairs
+    )
+
+
+def _surrounded(op: Builder, node: Node, data: Value, begins: Value, ends: Value, fill: Value | None) -> Value:
+    """With a number around it."""
+    if fill is not None and fill.array() is None:
+        return _filled(op, node, data, begins, ends, scalar(op, fill))
+    value = number(op, node, 0, data) if fill is None else scalar(op, fill)
+    return op.Pad(data, begins, ends, value, pad_mode="constant")
 
 
 def _filled(op: Builder, node: Node, data: Value, begins: Value, ends: Value, fill: Value) -> Value:
