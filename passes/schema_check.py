@@ -19,6 +19,7 @@ from .schemas import schema
 from .shape_faults import shape_fault
 from .tensor import TensorData
 from .tree_faults import tree_fault
+from .type_faults import type_fault
 
 _KINDS = OpSchema.AttrType
 _TEXT, _WHOLE, _REAL = (str, bytes), (int,), (int, float)
@@ -87,11 +88,13 @@ _INTERNAL = "__"
 
 @dataclass(frozen=True, slots=True)
 class _Signature:
-    """What a schema says of a node's form. `required` are the inputs that can't be left out."""
+    """What a schema says of a node's form. `required` are the inputs that can't be left out; from number `variadic` on
+    none can, where it isn't None."""
 
     inputs: tuple[int, int]
     outputs: tuple[int, int]
     required: Sequence[int]
+    variadic: int | None
     attributes: Mapping[str, Any]
     demanded: Sequence[str]
     graphs: Sequence[str]
@@ -102,15 +105,16 @@ def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
     found = schema(domain, op_type, version)
     if found is None:
         return None
-    single = OpSchema.FormalParameterOption.Single
+    options = OpSchema.FormalParameterOption
     graphs = [name for name, entry in found.attributes.items() if entry.type == _KINDS.GRAPH]
     least = found.min_input
-    while least and found.inputs[min(least, len(found.inputs)) - 1].option == OpSchema.FormalParameterOption.Optional:
+    while least and found.inputs[min(least, len(found.inputs)) - 1].option == options.Optional:
         least -= 1  # what is left out at the end isn't there at all
     return _Signature(
         (least, found.max_input),
         (found.min_output, found.max_output),
-        [index for index, formal in enumerate(found.inputs) if formal.option == single],
+        [index for index, formal in enumerate(found.inputs) if formal.option == options.Single],
+        len(found.inputs) - 1 if found.inputs and found.inputs[-1].option == options.Variadic else None,
         {name: entry.type for name, entry in found.attributes.items()},
         [name for name, entry in found.attributes.items() if entry.required and name not in graphs],
         [name for name in graphs if found.attributes[name].required],
@@ -141,18 +145,22 @@ def check_forms(graph: Graph) -> None:
 
 
 def check_inferred(graph: Graph) -> None:
-    """Refuse a hub graph in which the shapes that inference found are no operands of the operators that get them.
+    """Refuse a hub graph in which the types that inference found are no operands of the operators that get them.
 
-    A branch may hold what contradicts itself where it is never taken.
+    Shapes in a branch may contradict each other where it is never taken; element types may nowhere.
 
     Raises:
-        InvalidModel: the first such node, which may be in the body of a loop.
+        InvalidModel: the first such node, which may be in a region.
     """
+    _check_inferred(graph, shapes=True)
+
+
+def _check_inferred(graph: Graph, shapes: bool) -> None:
     for node in graph.nodes:
-        if found := shape_fault(node) or _sliced_fault(node):
+        if found := (shapes and (shape_fault(node) or _sliced_fault(node))) or type_fault(node):
             raise InvalidModel(f"graph {graph.name!r:.80}: {node!r}{found}")
-        for region in () if is_if(node) else node.regions.values():
-            check_inferred(region)
+        for region in node.regions.values():
+            _check_inferred(region, shapes and not is_if(node))
 
 
 def _sliced_fault(node: Node) -> str:
@@ -195,7 +203,8 @@ def problem(node: Node) -> str:
     ):
         if not least <= count <= most:
             return f" has {count} {what}; it takes {least} to {most}"
-    for index in found.required:
+    more = () if found.variadic is None else range(found.variadic, _given(node.formal_inputs))
+    for index in (*found.required, *more):
         if node.input(index) is None:
             return f": input {index} is missing"
     for name in found.demanded:

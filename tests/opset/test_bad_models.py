@@ -105,10 +105,54 @@ INFERRED = {
         "(float[3] x, float[2, 3] w) => (float[3] z) { y = Neg (x)  z = Add <broadcast = 1> (y, w) }",
         ": B of rank 2 is laid along A of rank 1",
     ),
+    "operands of two types": (
+        13,
+        "(float[2] x, int64[2] w) => (float[2] z) { y = Neg (w)  z = Mul (x, y) }",
+        r": 'x' is float32\[2\] and 'y' int64\[2\], which must be of one type",
+    ),
+    "a truth value that is declared a number, in the body of a loop": (
+        13,
+        """(int64 m, float[2] x) => (float[2] z) {
+            z = Loop (m, , x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) <float u> {
+                d = Identity (c)  u = Identity (c)  w = Add (v, u)
+            }>
+        }""",
+        ": '.*' is .*bool.*, which must be of one type",
+    ),
+    "a loop that turns numbers into others": (
+        13,
+        """(int64 m, float[2] x) => (float[2] z) {
+            z = Loop (m, , x) <body = b (int64 i, bool c, float[2] v) => (bool d, w) {
+                d = Identity (c)  w = Cast <to = 7> (v)
+            }>
+        }""",
+        ": 'v' is float32.* and 'w' int64.*, which must be of one type",
+    ),
+    "a cast that is declared another": (
+        13,
+        "(float[2] x) => (int32[2] z) { y = Neg (x)  z = Cast <to = 7> (y) }",
+        r"'z' is int32\[2\], and its operator gives tensor\(int64\)",
+    ),
+    "a comparison that is declared a number, in a branch": (
+        13,
+        """(bool f, float[2] x) => (float[2] z) {
+            z = If (f) <then_branch = t () => (float[2] a) <int32[2] u> { u = Less (x, x)  a = Cast <to = 1> (u) },
+                        else_branch = e () => (float[2] g) { g = Neg (x) }>
+        }""",
+        r"'u' is int32\[2\], and its operator gives tensor\(bool\)",
+    ),
+    "branches of two types": (
+        13,
+        """(bool f, float[2] x) => (z) {
+            z = If (f) <then_branch = t () => (a) { a = Cast <to = 7> (x) }, else_branch = e () => (g) { g = Neg (x) }>
+            y = Identity (z)
+        }""",
+        r": 'a' is int64\[2\] and 'g' float32\[2\], which must be of one type",
+    ),
 }
 
 
-REWRITTEN = ("Loop", "Add")
+REWRITTEN = ("Loop", "Add", "If")
 """What isn't only given another version on the way to other opsets; then types are inferred."""
 
 
@@ -129,7 +173,7 @@ def _refused(model: ModelProto) -> None:
 @pytest.mark.parametrize("what", INFERRED)
 def test_what_contradicts_itself_once_types_are_inferred_is_said(what: str) -> None:
     model, message = _inferred(what)
-    with pytest.raises(Exception, match=r"ShapeInferenceError|Incompatible dimensions"):
+    with pytest.raises(Exception, match=r"ShapeInferenceError|Incompatible dimensions|Type Error|doesn't match"):
         _refused(model)
     with pytest.raises(InvalidModel, match=message):
         to_hub(read_model(model))
