@@ -12,14 +12,12 @@ from onnx.defs import OpSchema
 from .equations import equation_fault
 from .errors import InvalidModel
 from .graph import Graph, Node, Value
-from .loop import Loop, Sliced, is_if, is_loop
 from .protos import DTYPES, AttributeRef, SparseData
 from .region_forms import region_fault
 from .schemas import schema
 from .shape_faults import shape_fault
 from .tensor import TensorData
 from .tree_faults import tree_fault
-from .type_faults import type_fault
 
 _KINDS = OpSchema.AttrType
 _TEXT, _WHOLE, _REAL = (str, bytes), (int,), (int, float)
@@ -142,35 +140,6 @@ def check_forms(graph: Graph) -> None:
                     found = problem(node) or tree_fault(node)
                 if found:
                     raise InvalidModel(f"graph {inner.name!r:.80}: {node!r}{found}")
-
-
-def check_inferred(graph: Graph) -> None:
-    """Refuse a hub graph in which the types that inference found are no operands of the operators that get them.
-
-    Shapes in a branch may contradict each other where it is never taken; element types may nowhere.
-
-    Raises:
-        InvalidModel: the first such node, which may be in a region.
-    """
-    _check_inferred(graph, shapes=True)
-
-
-def _check_inferred(graph: Graph, shapes: bool) -> None:
-    for node in graph.nodes:
-        if found := (shapes and (shape_fault(node) or _sliced_fault(node))) or type_fault(node):
-            raise InvalidModel(f"graph {graph.name!r:.80}: {node!r}{found}")
-        for region in node.regions.values():
-            _check_inferred(region, shapes and not is_if(node))
-
-
-def _sliced_fault(node: Node) -> str:
-    """Why a loop can't take parts of a value, to be read behind its name."""
-    for entry in Loop(node).of(Sliced) if is_loop(node) else ():
-        rank = None if entry.operand is None else entry.operand.rank
-        axis = entry.slot.axis if isinstance(entry.slot, Sliced) else 0
-        if entry.operand is not None and rank is not None and not -rank <= axis < rank:
-            return f": it goes along axis {axis} of {entry.operand.name!r}, which is of rank {rank}"
-    return ""
 
 
 def _reference(node: Node) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .core import ELEMENTWISE
 from .graph import Node
 from .operand_faults import operand_fault
 from .types import Dim
@@ -77,6 +78,22 @@ def shape_fault(node: Node) -> str:
     if node.op_type.startswith("Reduce") or node.op_type == "Squeeze":
         return _axes_fault(node)
     return _axis_fault(node) if node.op_type in ("CumSum", "CumProd") else ""
+
+
+_FROM_SEVEN_ON = ELEMENTWISE - {"Clip"}  # whose bounds are scalars
+
+
+def broadcast_fault(node: Node) -> str:
+    """Why operands aren't broadcast to one another, to be read behind the node's name; "" where they may be."""
+    if node.domain or node.op_type not in _FROM_SEVEN_ON or node.version < 7:
+        return ""
+    sizes: dict[int, int] = {}
+    for value in node.formal_inputs:
+        shape = (None if value is None else value.tensor.shape) or ()
+        for axis, size in enumerate(reversed(shape), 1):
+            if isinstance(size, int) and size != 1 and sizes.setdefault(axis, size) != size:
+                return f": {sizes[axis]} and {size} elements of axis {-axis} aren't broadcast to one another"
+    return ""
 
 
 def _shape(node: Node, index: int) -> Sequence[Dim] | None:

@@ -16,9 +16,9 @@ from backedge.convert.onnx.read import read_model
 from backedge.convert.onnx.write import to_model
 from backedge.passes.errors import BackedgeError, InvalidModel
 from backedge.passes.graph import Graph
+from backedge.passes.inferred_faults import check_inferred
 from backedge.passes.loop import DOMAIN as CONTROL
 from backedge.passes.loop import Sliced, Stacked
-from backedge.passes.schema_check import check_inferred
 from backedge.passes.types import DType, TensorType
 from backedge.runtime.executor import Executor
 from onnx import AttributeProto, ModelProto, NodeProto
@@ -105,6 +105,20 @@ INFERRED = {
         "(float[3] x, float[2, 3] w) => (float[3] z) { y = Neg (x)  z = Add <broadcast = 1> (y, w) }",
         ": B of rank 2 is laid along A of rank 1",
     ),
+    "operands that aren't broadcast": (
+        13,
+        "(float[2, 3] x, float[4] w) => (float[2, 3] z) { y = Neg (w)  z = Sub (x, y) }",
+        ": 3 and 4 elements of axis -1 aren't broadcast to one another",
+    ),
+    "a choice that isn't broadcast, in the body of a loop": (
+        13,
+        """(int64 m, float[2, 3] x, bool[3, 1] f) => (float[k, 2, 3] z) {
+            y, z = Loop (m, , m) <body = b (int64 i, bool c, int64 n) => (bool d, int64 o, w) {
+                d = Identity (c)  o = Neg (n)  w = Where (f, x, x)
+            }>
+        }""",
+        ": 3 and 2 elements of axis -2 aren't broadcast to one another",
+    ),
     "operands of two types": (
         13,
         "(float[2] x, int64[2] w) => (float[2] z) { y = Neg (w)  z = Mul (x, y) }",
@@ -182,6 +196,22 @@ def test_what_contradicts_itself_once_types_are_inferred_is_said(what: str) -> N
             with pytest.raises(InvalidModel, match=message) as caught:
                 _convert(model, wanted)
             assert "\n" not in str(caught.value)
+
+
+def test_sizes_that_only_a_file_declares_for_what_it_computes() -> None:
+    """ONNX Runtime warns of them, and runs the model."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 13]>
+        main (float[2] x, int64 m) => (float[2] z) <float[3] y, float[5] u> {
+            y = Neg (x)  t = Add (x, y)
+            z = Loop (m, , t) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) <float[5] u> {
+                d = Identity (c)  u = Neg (v)  w = Add (u, v)
+            }>
+        }
+    """)
+    inputs = {"x": np.array([1, 2], np.float32), "m": np.array(1)}
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, inputs)
+    np.testing.assert_array_equal(Executor(to_hub(read_model(model))).run(inputs)["z"], expected, strict=True)
 
 
 def test_a_branch_that_contradicts_itself_is_never_taken() -> None:
