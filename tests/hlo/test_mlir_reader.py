@@ -282,9 +282,9 @@ def test_a_size_that_is_asserted_to_be_another() -> None:
 
 def test_names_that_are_no_texts_are_none(tmp_path: Path) -> None:
     """A module may say anything in attributes that nobody has to read."""
-    header = 'module attributes {mhlo.frontend_attributes = {backedge_inputs = 3 : i32, backedge_outputs = "[7]"}} {'
+    header = 'module attributes {mhlo.frontend_attributes = {backedge_inputs = 3 : i64, backedge_outputs = "[7]"}} {'
     data = header.encode() + _main(
-        "tensor<2xf32> {jax.result_info = 3 : i32}",
+        "tensor<2xf32> {jax.result_info = 3 : i64}",
         "%r = stablehlo.negate %x : tensor<2xf32>\nreturn %r : tensor<2xf32>",
         "%x: tensor<2xf32>",
     )
