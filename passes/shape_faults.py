@@ -73,6 +73,8 @@ def shape_fault(node: Node) -> str:
         return _grid_fault(node)
     if node.op_type == "ScatterND":
         return _updates_fault(node)
+    if node.op_type == "Pad":
+        return _pads_fault(node)
     if node.op_type in _ALIKE and node.version < 7:
         return _unlike_fault(node)
     if node.op_type.startswith("Reduce") or node.op_type == "Squeeze":
@@ -183,6 +185,19 @@ def _batch_fault(node: Node) -> str:
     if not isinstance(count, int) or (count >= 0 and (not ranks or count < max(min(ranks), 1))):
         return ""
     return f": batch_dims is {count}, of tensors of the ranks {ranks}"
+
+
+def _pads_fault(node: Node) -> str:
+    """Why there aren't two amounts for each axis that is padded."""
+    data, pads, axes = (_shape(node, index) for index in (0, 1, 3))
+    length = pads[0] if pads else None
+    listed = node.attributes.get("pads", node.attributes.get("paddings"))
+    if isinstance(listed, list | tuple):
+        length = len(listed)
+    count = (None if data is None else len(data)) if node.input(3) is None else axes[0] if axes else None
+    if not isinstance(count, int) or not isinstance(length, int) or length == 2 * count:
+        return ""
+    return f": {length} amounts for {count} axes"
 
 
 def _axes_fault(node: Node) -> str:

@@ -124,6 +124,11 @@ INFERRED = {
         "(float[2] x, int64[2] w) => (float[2] z) { y = Neg (w)  z = Mul (x, y) }",
         r": 'x' is float32\[2\] and 'y' int64\[2\], which must be of one type",
     ),
+    "too few amounts to pad": (
+        18,
+        "(float[2, 3] x) => (float[2, 3] z) { y = Neg (x)  z = Pad (y, shape, , shape) }",
+        ": 2 amounts for 2 axes",
+    ),
     "a truth value that is declared a number, in the body of a loop": (
         13,
         """(int64 m, float[2] x) => (float[2] z) {
