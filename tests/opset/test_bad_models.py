@@ -19,6 +19,7 @@ from backedge.passes.graph import Graph
 from backedge.passes.inferred_faults import check_inferred
 from backedge.passes.loop import DOMAIN as CONTROL
 from backedge.passes.loop import Sliced, Stacked
+from backedge.passes.opset import convert_opset
 from backedge.passes.types import DType, TensorType
 from backedge.runtime.executor import Executor
 from onnx import AttributeProto, ModelProto, NodeProto
@@ -232,6 +233,15 @@ def test_a_branch_that_contradicts_itself_is_never_taken() -> None:
     """)
     inputs = {"m": np.array(3), "x": np.array([1, 2], np.float32), "f": np.array(False)}
     assert Executor(to_hub(read_model(model))).run(inputs)["z"].tolist() == [-1, -2]
+
+
+def test_sizes_that_are_looked_at_where_a_choice_is_written_otherwise() -> None:
+    """Not only of operators of a file: rules make them, too."""
+    text = '<ir_version: 8, opset_import: ["" : 16]> g (bool[2] c, float[3] x) => (float[3] y) { y = Where (c, x, x) }'
+    graph = read_model(onnx.parser.parse_model(text))
+    graph.meta.clear()
+    with pytest.raises(InvalidModel, match="can't be broadcast together"):
+        convert_opset(graph, {"": 8})
 
 
 def test_parts_of_a_scalar() -> None:
