@@ -34,7 +34,9 @@ _LISTS: Mapping[Any, tuple[type, ...]] = {_KINDS.INTS: _WHOLE, _KINDS.FLOATS: _R
 _ELEMENT_TYPES = frozenset(
     ("to", "dtype", "output_dtype", "output_datatype", "precision", "softmax_precision", "stash_type")
 )
-"""Attributes that hold a number of TensorProto.DataType, 0 for the default where there is one."""
+"""Attributes that hold a number of TensorProto.DataType."""
+_TOLD = frozenset(("to", "dtype", "output_dtype", "output_datatype"))
+"""Those of which a result is: 0 is none where the attribute must be given, or has another default."""
 _BYTES = frozenset(("value_string",))
 _CHOICES: Mapping[str, str] = {
     "activation": "none silu swish",
@@ -87,13 +89,14 @@ _INTERNAL = "__"
 @dataclass(frozen=True, slots=True)
 class _Signature:
     """What a schema says of a node's form. `required` are the inputs that can't be left out; from number `variadic` on
-    none can, where it isn't None."""
+    none can, where it isn't None; `told` are the attributes that must be an element type."""
 
     inputs: tuple[int, int]
     outputs: tuple[int, int]
     required: Sequence[int]
     variadic: int | None
     attributes: Mapping[str, Any]
+    told: Sequence[str]
     demanded: Sequence[str]
     graphs: Sequence[str]
 
@@ -114,6 +117,11 @@ def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
         [index for index, formal in enumerate(found.inputs) if formal.option == options.Single],
         len(found.inputs) - 1 if found.inputs and found.inputs[-1].option == options.Variadic else None,
         {name: entry.type for name, entry in found.attributes.items()},
+        [
+            name
+            for name, entry in found.attributes.items()
+            if name in _TOLD and (entry.required or entry.default_value.i)
+        ],
         [name for name, entry in found.attributes.items() if entry.required and name not in graphs],
         [name for name in graphs if found.attributes[name].required],
     )
@@ -182,7 +190,7 @@ def problem(node: Node) -> str:
     for name in found.graphs:
         if name not in node.regions:
             return f": its graph {name} is missing"
-    fault = _attribute_fault(node, found.attributes)
+    fault = _attribute_fault(node, found.attributes, found.told)
     if fault:
         return fault
     position = LISTS_SIZES.get(node.op_type) if not node.domain else None
@@ -210,8 +218,9 @@ def _resize_fault(node: Node) -> str:
     return ": neither scales nor sizes" if scales is None or scales.tensor.static_shape == (0,) else ""
 
 
-def _attribute_fault(node: Node, known: Mapping[str, Any]) -> str:
-    """Which attribute isn't one of the operator's or isn't of its type, where `known` are their types by name."""
+def _attribute_fault(node: Node, known: Mapping[str, Any], told: Sequence[str]) -> str:
+    """Which attribute isn't one of the operator's or isn't of its type, where `known` are their types by name, and
+    `told` those that must be an element type."""
     for name in (*node.regions, *node.attributes):
         if name not in known and not name.startswith(_INTERNAL):
             return f": {node.op_type} has no attribute {name!r:.40} at version {node.version}"
@@ -222,7 +231,7 @@ def _attribute_fault(node: Node, known: Mapping[str, Any]) -> str:
     for name, value in node.attributes.items():
         if name in known and not _is_of(value, known[name]) and not _is_spelled(node, name):
             return f": attribute {name} is {value!r:.40}, which is no {known[name].name}"
-        if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name == "to"):
+        if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name in told):
             return f": attribute {name} is {value}, which is no element type"
         if name in _COUNTS and isinstance(value, int) and value < 1:
             return f": attribute {name} is {value}, which is no count"

@@ -269,6 +269,25 @@ def test_an_image_of_which_nothing_says_how_large_it_becomes(listed: str) -> Non
         read_model(model)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "RandomNormal <dtype = 0, shape = [2]> ()",
+        "Multinomial <dtype = 0> (x)",
+        "HannWindow <output_datatype = 0> (n)",
+        "Cast <to = 0> (n)",
+    ],
+)
+def test_element_type_0_is_none_where_another_is_the_default(call: str) -> None:
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 17]> main (float[1, 2] x) => (y) <int32 n = {{3}}> {{ y = {call} }}
+    """)
+    with pytest.raises(Exception, match=r"(?i)type"):
+        onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": np.ones((1, 2), np.float32)})
+    with pytest.raises(InvalidModel, match=r"attribute \w+ is 0, which is no element type"):
+        read_model(model)
+
+
 def _value(attribute: AttributeProto, rng: random.Random) -> None:
     """Another value of the same kind."""
     match attribute.type:
