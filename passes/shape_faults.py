@@ -98,6 +98,16 @@ def broadcast_fault(node: Node) -> str:
     return ""
 
 
+def reshape_fault(node: Node) -> str:
+    """Why elements can't be laid out anew, to be read behind the node's name; "" where they may be."""
+    data = node.input(0) if node.op == ("", "Reshape") else None
+    before = None if data is None else data.tensor.static_shape
+    after = None if before is None else node.output.tensor.static_shape
+    if before is None or after is None or math.prod(before) == math.prod(after):
+        return ""
+    return f": {math.prod(before)} elements can't be of the shape {list(after)}"
+
+
 def _shape(node: Node, index: int) -> Sequence[Dim] | None:
     value = node.input(index)
     return None if value is None else value.tensor.shape
