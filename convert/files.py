@@ -13,11 +13,12 @@ from ..passes.errors import BackedgeError, InvalidModel, TooLarge
 from ..passes.garbage import bulk
 from ..passes.graph import FILE_BYTES, RAISER, Graph, Value
 from ..passes.infer import infer
+from ..passes.inferred_faults import check_inferred
 from ..passes.limits import FileBytes
 from ..passes.outputs import drafted
 from ..passes.pipeline import Pipeline
 from ..passes.progress import stage
-from ..passes.schema_check import check_forms, check_inferred
+from ..passes.schema_check import check_forms
 from ..passes.scratch import scratch
 from ..passes.structure.canonical import canonicalize
 from ..passes.structure.sequences import SequencesToStacks

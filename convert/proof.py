@@ -128,6 +128,17 @@ def prove(a: Graph, b: Graph, target: Format | None = None, opset: int | None = 
     )
 
 
+def attempted(a: Graph, b: Graph, target: Format | None = None, opset: int | None = None) -> Proof:
+    """As `prove`, where files are run as well, which tells what a proof would: its failure is why there is none."""
+    try:
+        return prove(a, b, target, opset)
+    except MemoryError:
+        raise
+    except Exception as error:
+        why = f"matching failed ({type(error).__name__}: {' '.join(str(error).split()):.200})"
+        return Proof({value.name: False for value in a.outputs}, why=why)
+
+
 def _tried(found: Matching) -> tuple[dict[str, int], list[str]]:
     """The lemmas of a proof, each tried once: of each operator the fewest sets of inputs, and what is refuted."""
     sets: dict[str, int] = {}

@@ -38,7 +38,7 @@ from .files import judged, load, to_hub
 from .format import format_of
 from .locating import EXECUTOR_NAME, Looking, look_into
 from .objects import Source, stored
-from .proof import Proof, prove, write_certificate
+from .proof import Proof, attempted, write_certificate
 from .samples import Samples, check_types, typed
 from .specialize import set_shapes
 
@@ -252,7 +252,7 @@ def verify(
         proved: Proof | None = None
         if proof and rtol is None and atol is None and hub_a is not None and hub_b is not None:
             stage("matching both files")
-            proved = prove(known, hub_b, format_of(paths[1], formats[1]), graph_b.opsets.get(""))
+            proved = attempted(known, hub_b, format_of(paths[1], formats[1]), graph_b.opsets.get(""))
         if certificate is not None and (proved is None or not proved.holds):
             notes.append("there is no proof, and so no certificate")
         if proved is not None and proved.holds:
@@ -307,6 +307,8 @@ def _matched(proved: Proof, differs: bool) -> str:
         return f"every output is proved equal if both forms of {names}{more} give the same{_tried(proved)}"
     if proved.over_reals:
         return "every output is proved equal over the reals: sums and products are in another order, which may round"
+    if proved.why and not proved.of:
+        return f"no output is proved equal: {proved.why}"
     outputs = sum(proved.outputs.values())
     where = ", ".join(dict.fromkeys(proved.stops[1] or proved.stops[0]))
     stops = f"; the proof stops at {where}" if where else ""

@@ -12,7 +12,6 @@ from onnx.defs import OpSchema
 from .equations import equation_fault
 from .errors import InvalidModel
 from .graph import Graph, Node, Value
-from .loop import Loop, Sliced, is_if, is_loop
 from .protos import DTYPES, AttributeRef, SparseData
 from .region_forms import region_fault
 from .schemas import schema
@@ -35,7 +34,9 @@ _LISTS: Mapping[Any, tuple[type, ...]] = {_KINDS.INTS: _WHOLE, _KINDS.FLOATS: _R
 _ELEMENT_TYPES = frozenset(
     ("to", "dtype", "output_dtype", "output_datatype", "precision", "softmax_precision", "stash_type")
 )
-"""Attributes that hold a number of TensorProto.DataType, 0 for the default where there is one."""
+"""Attributes that hold a number of TensorProto.DataType."""
+_TOLD = frozenset(("to", "dtype", "output_dtype", "output_datatype"))
+"""Those of which a result is: 0 is none where the attribute must be given, or has another default."""
 _BYTES = frozenset(("value_string",))
 _CHOICES: Mapping[str, str] = {
     "activation": "none silu swish",
@@ -87,12 +88,15 @@ _INTERNAL = "__"
 
 @dataclass(frozen=True, slots=True)
 class _Signature:
-    """What a schema says of a node's form. `required` are the inputs that can't be left out."""
+    """What a schema says of a node's form. `required` are the inputs that can't be left out; from number `variadic` on
+    none can, where it isn't None; `told` are the attributes that must be an element type."""
 
     inputs: tuple[int, int]
     outputs: tuple[int, int]
     required: Sequence[int]
+    variadic: int | None
     attributes: Mapping[str, Any]
+    told: Sequence[str]
     demanded: Sequence[str]
     graphs: Sequence[str]
 
@@ -102,16 +106,22 @@ def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
     found = schema(domain, op_type, version)
     if found is None:
         return None
-    single = OpSchema.FormalParameterOption.Single
+    options = OpSchema.FormalParameterOption
     graphs = [name for name, entry in found.attributes.items() if entry.type == _KINDS.GRAPH]
     least = found.min_input
-    while least and found.inputs[min(least, len(found.inputs)) - 1].option == OpSchema.FormalParameterOption.Optional:
+    while least and found.inputs[min(least, len(found.inputs)) - 1].option == options.Optional:
         least -= 1  # what is left out at the end isn't there at all
     return _Signature(
         (least, found.max_input),
         (found.min_output, found.max_output),
-        [index for index, formal in enumerate(found.inputs) if formal.option == single],
+        [index for index, formal in enumerate(found.inputs) if formal.option == options.Single],
+        len(found.inputs) - 1 if found.inputs and found.inputs[-1].option == options.Variadic else None,
         {name: entry.type for name, entry in found.attributes.items()},
+        [
+            name
+            for name, entry in found.attributes.items()
+            if name in _TOLD and (entry.required or entry.default_value.i)
+        ],
         [name for name, entry in found.attributes.items() if entry.required and name not in graphs],
         [name for name in graphs if found.attributes[name].required],
     )
@@ -138,31 +148,6 @@ def check_forms(graph: Graph) -> None:
                     found = problem(node) or tree_fault(node)
                 if found:
                     raise InvalidModel(f"graph {inner.name!r:.80}: {node!r}{found}")
-
-
-def check_inferred(graph: Graph) -> None:
-    """Refuse a hub graph in which the shapes that inference found are no operands of the operators that get them.
-
-    A branch may hold what contradicts itself where it is never taken.
-
-    Raises:
-        InvalidModel: the first such node, which may be in the body of a loop.
-    """
-    for node in graph.nodes:
-        if found := shape_fault(node) or _sliced_fault(node):
-            raise InvalidModel(f"graph {graph.name!r:.80}: {node!r}{found}")
-        for region in () if is_if(node) else node.regions.values():
-            check_inferred(region)
-
-
-def _sliced_fault(node: Node) -> str:
-    """Why a loop can't take parts of a value, to be read behind its name."""
-    for entry in Loop(node).of(Sliced) if is_loop(node) else ():
-        rank = None if entry.operand is None else entry.operand.rank
-        axis = entry.slot.axis if isinstance(entry.slot, Sliced) else 0
-        if entry.operand is not None and rank is not None and not -rank <= axis < rank:
-            return f": it goes along axis {axis} of {entry.operand.name!r}, which is of rank {rank}"
-    return ""
 
 
 def _reference(node: Node) -> str:
@@ -195,7 +180,8 @@ def problem(node: Node) -> str:
     ):
         if not least <= count <= most:
             return f" has {count} {what}; it takes {least} to {most}"
-    for index in found.required:
+    more = () if found.variadic is None else range(found.variadic, _given(node.formal_inputs))
+    for index in (*found.required, *more):
         if node.input(index) is None:
             return f": input {index} is missing"
     for name in found.demanded:
@@ -204,7 +190,7 @@ def problem(node: Node) -> str:
     for name in found.graphs:
         if name not in node.regions:
             return f": its graph {name} is missing"
-    fault = _attribute_fault(node, found.attributes)
+    fault = _attribute_fault(node, found.attributes, found.told)
     if fault:
         return fault
     position = LISTS_SIZES.get(node.op_type) if not node.domain else None
@@ -232,8 +218,9 @@ def _resize_fault(node: Node) -> str:
     return ": neither scales nor sizes" if scales is None or scales.tensor.static_shape == (0,) else ""
 
 
-def _attribute_fault(node: Node, known: Mapping[str, Any]) -> str:
-    """Which attribute isn't one of the operator's or isn't of its type, where `known` are their types by name."""
+def _attribute_fault(node: Node, known: Mapping[str, Any], told: Sequence[str]) -> str:
+    """Which attribute isn't one of the operator's or isn't of its type, where `known` are their types by name, and
+    `told` those that must be an element type."""
     for name in (*node.regions, *node.attributes):
         if name not in known and not name.startswith(_INTERNAL):
             return f": {node.op_type} has no attribute {name!r:.40} at version {node.version}"
@@ -244,7 +231,7 @@ def _attribute_fault(node: Node, known: Mapping[str, Any]) -> str:
     for name, value in node.attributes.items():
         if name in known and not _is_of(value, known[name]) and not _is_spelled(node, name):
             return f": attribute {name} is {value!r:.40}, which is no {known[name].name}"
-        if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name == "to"):
+        if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name in told):
             return f": attribute {name} is {value}, which is no element type"
         if name in _COUNTS and isinstance(value, int) and value < 1:
             return f": attribute {name} is {value}, which is no count"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .core import ELEMENTWISE
 from .graph import Node
 from .operand_faults import operand_fault
 from .types import Dim
@@ -72,11 +73,39 @@ def shape_fault(node: Node) -> str:
         return _grid_fault(node)
     if node.op_type == "ScatterND":
         return _updates_fault(node)
+    if node.op_type == "Pad":
+        return _pads_fault(node)
     if node.op_type in _ALIKE and node.version < 7:
         return _unlike_fault(node)
     if node.op_type.startswith("Reduce") or node.op_type == "Squeeze":
         return _axes_fault(node)
     return _axis_fault(node) if node.op_type in ("CumSum", "CumProd") else ""
+
+
+_FROM_SEVEN_ON = ELEMENTWISE - {"Clip"}  # whose bounds are scalars
+
+
+def broadcast_fault(node: Node) -> str:
+    """Why operands aren't broadcast to one another, to be read behind the node's name; "" where they may be."""
+    if node.domain or node.op_type not in _FROM_SEVEN_ON or node.version < 7:
+        return ""
+    sizes: dict[int, int] = {}
+    for value in node.formal_inputs:
+        shape = (None if value is None else value.tensor.shape) or ()
+        for axis, size in enumerate(reversed(shape), 1):
+            if isinstance(size, int) and size != 1 and sizes.setdefault(axis, size) != size:
+                return f": {sizes[axis]} and {size} elements of axis {-axis} aren't broadcast to one another"
+    return ""
+
+
+def reshape_fault(node: Node) -> str:
+    """Why elements can't be laid out anew, to be read behind the node's name; "" where they may be."""
+    data = node.input(0) if node.op == ("", "Reshape") else None
+    before = None if data is None else data.tensor.static_shape
+    after = None if before is None else node.output.tensor.static_shape
+    if before is None or after is None or math.prod(before) == math.prod(after):
+        return ""
+    return f": {math.prod(before)} elements can't be of the shape {list(after)}"
 
 
 def _shape(node: Node, index: int) -> Sequence[Dim] | None:
@@ -166,6 +195,19 @@ def _batch_fault(node: Node) -> str:
     if not isinstance(count, int) or (count >= 0 and (not ranks or count < max(min(ranks), 1))):
         return ""
     return f": batch_dims is {count}, of tensors of the ranks {ranks}"
+
+
+def _pads_fault(node: Node) -> str:
+    """Why there aren't two amounts for each axis that is padded."""
+    data, pads, axes = (_shape(node, index) for index in (0, 1, 3))
+    length = pads[0] if pads else None
+    listed = node.attributes.get("pads", node.attributes.get("paddings"))
+    if isinstance(listed, list | tuple):
+        length = len(listed)
+    count = (None if data is None else len(data)) if node.input(3) is None else axes[0] if axes else None
+    if not isinstance(count, int) or not isinstance(length, int) or length == 2 * count:
+        return ""
+    return f": {length} amounts for {count} axes"
 
 
 def _axes_fault(node: Node) -> str:

@@ -15,11 +15,11 @@ from ...passes.garbage import bulk
 from ...passes.graph import NOTES, Graph
 from ...passes.hub import HUB
 from ...passes.infer import infer
+from ...passes.inferred_faults import check_inferred
 from ...passes.operator_list import OperatorList
 from ...passes.opset import Change, Log, raising_loops, restamped
 from ...passes.opset.changes import DECOMPOSED, INLINED, name_of
 from ...passes.rewrite import Builder, Rewriter, combine
-from ...passes.schema_check import check_inferred
 from ...passes.schemas import HUB_OPSET, schema, since_version
 from ...passes.structure.containers import check_interface
 from ...passes.structure.simplify import RemoveDead

@@ -2,7 +2,7 @@
 around them."""
 
 from .arrays import arange, concat, expr, length_of, product, shape_of, size_of, where
-from .expression import Expr, Inconsistent, Operand
+from .expression import Expr, Inconsistent, Operand, computed
 from .loop_builder import loop
 from .open_sizes import size_scalar
 from .values import (
@@ -30,6 +30,7 @@ __all__ = [
     "arange",
     "broadcast_to",
     "cast",
+    "computed",
     "concat",
     "constant_like",
     "expr",

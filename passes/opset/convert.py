@@ -10,9 +10,9 @@ from ..garbage import bulk
 from ..graph import Graph, Node
 from ..infer import infer_node
 from ..rewrite import Rewriter
-from ..schemas import HUB_OPSETS, since_version
+from ..schemas import HUB_OPSETS, schema, since_version
 from ..types import Type
-from .allowed import element_types
+from .allowed import check, element_types
 from .changes import Log
 from .steps import KindOf
 from .version_walk import Walk
@@ -57,6 +57,9 @@ def convert_opset(graph: Graph, target: Mapping[str, int], log: Log | None = Non
     walk = Walk(target, log=log)
     with bulk():
         new = Rewriter(dialect, {}, fallback=walk, stamp=walk.stamp).run(graph)
+        for _, node in new.walk():  # also those that no adapter made, as what gives a result its name
+            if node.domain in target and schema(node.domain, node.op_type, node.version) is not None:
+                check(node, node, None)
         new.functions = dict(graph.functions)
     new.opsets = _opsets(graph.opsets, target)
     return new

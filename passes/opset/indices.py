@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..build import Expr, concat, expr, length_of, product, reshape, squeeze, where
+from ..build import Expr, computed, concat, expr, length_of, product, reshape, squeeze, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import rank_of, required
@@ -212,7 +212,7 @@ def _one_of_both(op: StepBuilder, node: Node) -> Value:
     taken = condition.cast(DType.INT64)
     shapes = [required(node, index).tensor.static_shape for index in range(3)]
     if None not in shapes:
-        lengths = np.broadcast_shapes(*(shape for shape in shapes if shape is not None))
+        lengths = computed(np.broadcast_shapes, *(shape for shape in shapes if shape is not None)).tolist()
         whole = [expr(op.newest, [length], DType.INT64) for length in lengths]
     else:
         full = taken.value()

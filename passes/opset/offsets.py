@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..build import Expr, Operand, concat, expr, length_of, product, size_of, where
+from ..build import Expr, Operand, computed, concat, expr, length_of, product, size_of, where
 from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
@@ -132,7 +132,8 @@ def flattened(indices: Sequence[Expr], lengths: Sequence[Expr]) -> Expr:
 def _stays_short(one: Expr, other: Expr) -> bool:
     """Whether the sum of known arrays is no longer than the longer one, or than what is written out."""
     sizes = one.known.size, other.known.size
-    return math.prod(np.broadcast_shapes(one.known.shape, other.known.shape)) <= max(*sizes, _MOST)
+    both = computed(np.broadcast_shapes, one.known.shape, other.known.shape)
+    return math.prod(both.tolist()) <= max(*sizes, _MOST)
 
 
 def unravelled(index: Expr, lengths: Sequence[Expr]) -> list[Expr]:

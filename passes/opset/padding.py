@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from ..build import Expr, expr, size_of, where
+from ..build.values import Array
 from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
@@ -50,7 +50,7 @@ def _attributes(op: StepBuilder, node: Node) -> Made:
     return as_type(op, op.Pad(as_type(op, data, work), **plain.attributes), kind)
 
 
-def _float32(value: np.ndarray[Any, Any] | None) -> float | None:
+def _float32(value: Array | None) -> float | None:
     """A constant value as the float32 that an attribute is; None where it is none."""
     if value is None or not value.size:
         return 0.0
@@ -74,7 +74,7 @@ def _whole_pads(op: StepBuilder, node: Node) -> Value:
     pads, positions = constant(node, 1), constant(node, 3)
     if pads is not None and positions is not None:
         whole = np.zeros((2, size), np.int64)
-        whole[:, positions.reshape(-1) % size] = pads.reshape(2, -1)
+        whole[:, positions.reshape(-1) % size] = _sides(node, pads, positions.size)
         return numbers(op, whole)
     early = op.at(9)
     pairs = early.Reshape(given, numbers(op, [2, 1, -1]), _types=[TensorType(DType.INT64, (2, 1, None))])
@@ -82,6 +82,13 @@ def _whole_pads(op: StepBuilder, node: Node) -> Value:
     return early.Reshape(
         scatter_selected(early, mask, pairs, 0), numbers(op, -1), _types=[TensorType(DType.INT64, (2 * size,))]
     )
+
+
+def _sides(node: Node, pads: Array, axes: int) -> Array:
+    """The amounts before and after so many axes."""
+    if pads.size != 2 * axes:
+        raise InvalidModel(f"{node!r}: {pads.size} amounts for {axes} axes")
+    return pads.reshape(2, axes)
 
 
 def _no_wrap(op: StepBuilder, node: Node) -> Made:
@@ -107,9 +114,10 @@ def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, Expr, Expr]]:
     """(axis, before, after) of the axes that may be padded."""
     pads, axes = constant(node, 1), constant(node, 3)
     if pads is not None and (axes is not None or node.input(3) is None):
-        before, after = pads.reshape(2, -1)
-        chosen = range(len(before)) if axes is None else axes.reshape(-1)
         depth = required(node, 0).rank
+        count = pads.size // 2 if depth is None else depth
+        before, after = _sides(node, pads, count if axes is None else axes.size)
+        chosen = range(count) if axes is None else axes.reshape(-1)
         if depth is not None and any(not -depth <= axis < depth for axis in chosen):
             raise InvalidModel(f"{node!r}: axes {list(chosen)} of a tensor of rank {depth}")
         for index, axis in enumerate(chosen):

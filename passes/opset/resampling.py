@@ -25,6 +25,8 @@ from .offsets import arange, certain, gathered
 from .steps import as_type, attribute, chained, work_type
 
 _F64, _I64 = DType.FLOAT64, DType.INT64
+_MOST_TAPS = 1 << 11
+"""How many elements around a position get operators of their own: antialiasing takes as many as an image shrinks."""
 _EXACT = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32, DType.UINT32)
 
 
@@ -136,6 +138,8 @@ def _reach(node: Node, axis: _Axis, how: _Filter) -> int:
 def _taps(node: Node, positions: Expr, axis: _Axis, how: _Filter) -> list[tuple[Expr, Expr]]:
     """(element, weight) for each of the elements around the positions, float64."""
     reach = _reach(node, axis, how)
+    if 2 * reach > _MOST_TAPS:
+        raise Unsupported(node, f"each element of axis {axis.index} would be made of {2 * reach}, one by one")
     shrink = axis.scale.minimum(1) if how.antialias else None
     base = positions.floor()
     taps = []

@@ -191,11 +191,13 @@ def names_of(description: Mapping[str, Any]) -> tuple[list[str], list[str]]:
                 if operand in places and not names[places[operand]]:
                     names[places[operand]] = inner
     returned = main["block"]["operations"][-1][1]
-    results = [one.get("jax.result_info", "") for one in main["results"]] or [""] * len(returned)
+    told = [one.get("jax.result_info") for one in main["results"]] or [None] * len(returned)
+    results = [name if isinstance(name, str) else "" for name in told]
     attributes = description["attributes"]
     header = attributes.get("mhlo.frontend_attributes")
     stated = {name: attributes[key] for name, key in STATED.items() if key in attributes}
-    return interface_names(names, results, {**stated, **(header if isinstance(header, dict) else {})})
+    stated |= header if isinstance(header, dict) else {}
+    return interface_names(names, results, {key: text for key, text in stated.items() if isinstance(text, str)})
 
 
 def specialized(data: bytes, types: Sequence[str]) -> bytes:

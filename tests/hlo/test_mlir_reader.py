@@ -278,3 +278,20 @@ def test_a_size_that_is_asserted_to_be_another() -> None:
         }"""
     )
     assert [value.tensor.shape for value in (*graph.inputs, *graph.outputs)] == [("b",)] * 3
+
+
+def test_names_that_are_no_texts_are_none(tmp_path: Path) -> None:
+    """A module may say anything in attributes that nobody has to read."""
+    header = 'module attributes {mhlo.frontend_attributes = {backedge_inputs = 3 : i64, backedge_outputs = "[7]"}} {'
+    data = header.encode() + _main(
+        "tensor<2xf32> {jax.result_info = 3 : i64}",
+        "%r = stablehlo.negate %x : tensor<2xf32>\nreturn %r : tensor<2xf32>",
+        "%x: tensor<2xf32>",
+    )
+    (tmp_path / "m.mlir").write_bytes(data + b"}")
+    x = np.array([1, -2], np.float32)
+    graph = _hub(data + b"}")
+    (given,) = graph.inputs
+    assert [value.name for value in graph.outputs] == ["output"]
+    (outcome,) = run_file("xla", tmp_path / "m.mlir", [{given.name: x}])
+    np.testing.assert_array_equal(outcome.outputs["output"], -x, strict=True)

@@ -59,6 +59,18 @@ def test_part_of_a_proof_is_told(tmp_path: Path) -> None:
     assert told in report.reasons
 
 
+def test_where_matching_fails_inputs_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*graphs: Graph) -> None:
+        raise ValueError("arguments\nare too few")
+
+    monkeypatch.setattr("backedge.convert.proof.matched", failing)
+    path = SAMPLES / "newton_sqrt.onnx"
+    report = verify(path, path, trials=4)
+    assert report.verdict == "equal" and report.proof is not None and not report.proof["holds"]
+    told = "no output is proved equal: matching failed (ValueError: arguments are too few)"
+    assert told in report.reasons
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -189,10 +190,11 @@ def test_antialias_between_unknown_sizes_is_refused():
         hand.raised(resize(hand, x, hand.const(np.array([2, 2])), [2, 3], antialias=True))
 
 
-def test_sizes_and_axes_of_different_number():
+@pytest.mark.parametrize(("sizes", "count"), [([2, 2, 2], 3), (2, 1)])
+def test_sizes_and_axes_of_different_number(sizes: Any, count: int):
     hand = Hand()
-    with pytest.raises(InvalidModel, match="3 sizes for 2 axes"):
-        hand.raised(resize(hand, hand.input(floats(1, 1, 4, 4)), hand.const(np.array([2, 2, 2])), [2, 3]))
+    with pytest.raises(InvalidModel, match=f"{count} sizes for 2 axes"):
+        hand.raised(resize(hand, hand.input(floats(1, 1, 4, 4)), hand.const(np.array(sizes)), [2, 3]))
 
 
 # what is refused -----------------------------------------------------------------------------------

@@ -16,9 +16,10 @@ from backedge.convert.onnx.read import read_model
 from backedge.convert.onnx.write import to_model
 from backedge.passes.errors import BackedgeError, InvalidModel
 from backedge.passes.graph import Graph
+from backedge.passes.inferred_faults import check_inferred
 from backedge.passes.loop import DOMAIN as CONTROL
 from backedge.passes.loop import Sliced, Stacked
-from backedge.passes.schema_check import check_inferred
+from backedge.passes.opset import convert_opset
 from backedge.passes.types import DType, TensorType
 from backedge.runtime.executor import Executor
 from onnx import AttributeProto, ModelProto, NodeProto
@@ -105,10 +106,88 @@ INFERRED = {
         "(float[3] x, float[2, 3] w) => (float[3] z) { y = Neg (x)  z = Add <broadcast = 1> (y, w) }",
         ": B of rank 2 is laid along A of rank 1",
     ),
+    "operands that aren't broadcast": (
+        13,
+        "(float[2, 3] x, float[4] w) => (float[2, 3] z) { y = Neg (w)  z = Sub (x, y) }",
+        ": 3 and 4 elements of axis -1 aren't broadcast to one another",
+    ),
+    "axes in an order that they can't be in": (
+        13,
+        "(float[2, 3] x) => (z) { y = Neg (x)  u = Transpose <perm = [0, 2, 1]> (y)  z = Sub (u, u) }",
+        "Transpose-.* contradicts its operator: .*Invalid attribute perm",
+    ),
+    "a product of what doesn't fit": (
+        13,
+        "(float[2, 3] x) => (z) { y = Neg (x)  u = MatMul (x, y)  z = Sub (u, u) }",
+        "MatMul-.* contradicts its operator: .*Incompatible dimensions",
+    ),
+    "elements that are too few": (
+        13,
+        "(float[2] x) => (float[2, 3] z) { y = Neg (x)  z = Reshape (y, shape) }",
+        r": 2 elements can't be of the shape \[2, 3\]",
+    ),
+    "a choice that isn't broadcast, in the body of a loop": (
+        13,
+        """(int64 m, float[2, 3] x, bool[3, 1] f) => (float[k, 2, 3] z) {
+            y, z = Loop (m, , m) <body = b (int64 i, bool c, int64 n) => (bool d, int64 o, w) {
+                d = Identity (c)  o = Neg (n)  w = Where (f, x, x)
+            }>
+        }""",
+        ": 3 and 2 elements of axis -2 aren't broadcast to one another",
+    ),
+    "operands of two types": (
+        13,
+        "(float[2] x, int64[2] w) => (float[2] z) { y = Neg (w)  z = Mul (x, y) }",
+        r": 'x' is float32\[2\] and 'y' int64\[2\], which must be of one type",
+    ),
+    "too few amounts to pad": (
+        18,
+        "(float[2, 3] x) => (float[2, 3] z) { y = Neg (x)  z = Pad (y, shape, , shape) }",
+        ": 2 amounts for 2 axes",
+    ),
+    "a truth value that is declared a number, in the body of a loop": (
+        13,
+        """(int64 m, float[2] x) => (float[2] z) {
+            z = Loop (m, , x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) <float u> {
+                d = Identity (c)  u = Identity (c)  w = Add (v, u)
+            }>
+        }""",
+        ": '.*' is .*bool.*, which must be of one type",
+    ),
+    "a loop that turns numbers into others": (
+        13,
+        """(int64 m, float[2] x) => (float[2] z) {
+            z = Loop (m, , x) <body = b (int64 i, bool c, float[2] v) => (bool d, w) {
+                d = Identity (c)  w = Cast <to = 7> (v)
+            }>
+        }""",
+        ": 'v' is float32.* and 'w' int64.*, which must be of one type",
+    ),
+    "a cast that is declared another": (
+        13,
+        "(float[2] x) => (int32[2] z) { y = Neg (x)  z = Cast <to = 7> (y) }",
+        r"'z' is int32\[2\], and its operator gives tensor\(int64\)",
+    ),
+    "a comparison that is declared a number, in a branch": (
+        13,
+        """(bool f, float[2] x) => (float[2] z) {
+            z = If (f) <then_branch = t () => (float[2] a) <int32[2] u> { u = Less (x, x)  a = Cast <to = 1> (u) },
+                        else_branch = e () => (float[2] g) { g = Neg (x) }>
+        }""",
+        r"'u' is int32\[2\], and its operator gives tensor\(bool\)",
+    ),
+    "branches of two types": (
+        13,
+        """(bool f, float[2] x) => (z) {
+            z = If (f) <then_branch = t () => (a) { a = Cast <to = 7> (x) }, else_branch = e () => (g) { g = Neg (x) }>
+            y = Identity (z)
+        }""",
+        r": 'a' is int64\[2\] and 'g' float32\[2\], which must be of one type",
+    ),
 }
 
 
-REWRITTEN = ("Loop", "Add")
+REWRITTEN = ("Loop", "Add", "If")
 """What isn't only given another version on the way to other opsets; then types are inferred."""
 
 
@@ -119,17 +198,24 @@ def _inferred(what: str) -> tuple[ModelProto, str]:
 
 
 def _refused(model: ModelProto) -> None:
-    """ONNX's own inference refuses it, at a version that looks at shapes, or ONNX Runtime where that doesn't see it."""
+    """ONNX's own inference refuses it, at a version that looks at shapes, or ONNX Runtime where that doesn't see it; it
+    runs a loop once, if at all."""
     later = ModelProto.FromString(model.SerializeToString())
     later.opset_import[0].version = max(model.opset_import[0].version, 13)
     onnx.shape_inference.infer_shapes(later, strict_mode=True)
-    onnxruntime.InferenceSession(later.SerializeToString())
+    feeds = {}
+    for info in later.graph.input:
+        kind = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+        feeds[info.name] = np.ones([dim.dim_value for dim in info.type.tensor_type.shape.dim], kind)
+    onnxruntime.InferenceSession(later.SerializeToString()).run(None, feeds)
 
 
 @pytest.mark.parametrize("what", INFERRED)
 def test_what_contradicts_itself_once_types_are_inferred_is_said(what: str) -> None:
     model, message = _inferred(what)
-    with pytest.raises(Exception, match=r"ShapeInferenceError|Incompatible dimensions"):
+    with pytest.raises(
+        Exception, match=r"InferenceError|Incompatible dimensions|Type Error|doesn't match|cannot be reshaped"
+    ):
         _refused(model)
     with pytest.raises(InvalidModel, match=message):
         to_hub(read_model(model))
@@ -138,6 +224,22 @@ def test_what_contradicts_itself_once_types_are_inferred_is_said(what: str) -> N
             with pytest.raises(InvalidModel, match=message) as caught:
                 _convert(model, wanted)
             assert "\n" not in str(caught.value)
+
+
+def test_sizes_that_only_a_file_declares_for_what_it_computes() -> None:
+    """ONNX Runtime warns of them, and runs the model."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 13]>
+        main (float[2] x, int64 m) => (float[2] z) <float[3] y, float[5] u> {
+            y = Neg (x)  t = Add (x, y)
+            z = Loop (m, , t) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) <float[5] u> {
+                d = Identity (c)  u = Neg (v)  w = Add (u, v)
+            }>
+        }
+    """)
+    inputs = {"x": np.array([1, 2], np.float32), "m": np.array(1)}
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, inputs)
+    np.testing.assert_array_equal(Executor(to_hub(read_model(model))).run(inputs)["z"], expected, strict=True)
 
 
 def test_a_branch_that_contradicts_itself_is_never_taken() -> None:
@@ -153,6 +255,15 @@ def test_a_branch_that_contradicts_itself_is_never_taken() -> None:
     """)
     inputs = {"m": np.array(3), "x": np.array([1, 2], np.float32), "f": np.array(False)}
     assert Executor(to_hub(read_model(model))).run(inputs)["z"].tolist() == [-1, -2]
+
+
+def test_sizes_that_are_looked_at_where_a_choice_is_written_otherwise() -> None:
+    """Not only of operators of a file: rules make them, too."""
+    text = '<ir_version: 8, opset_import: ["" : 16]> g (bool[2] c, float[3] x) => (float[3] y) { y = Where (c, x, x) }'
+    graph = read_model(onnx.parser.parse_model(text))
+    graph.meta.clear()
+    with pytest.raises(InvalidModel, match="can't be broadcast together"):
+        convert_opset(graph, {"": 8})
 
 
 def test_parts_of_a_scalar() -> None:
@@ -177,6 +288,25 @@ def test_an_image_of_which_nothing_says_how_large_it_becomes(listed: str) -> Non
         }}
     """)
     with pytest.raises(InvalidModel, match="Resize-13 'y': neither scales nor sizes"):
+        read_model(model)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "RandomNormal <dtype = 0, shape = [2]> ()",
+        "Multinomial <dtype = 0> (x)",
+        "HannWindow <output_datatype = 0> (n)",
+        "Cast <to = 0> (n)",
+    ],
+)
+def test_element_type_0_is_none_where_another_is_the_default(call: str) -> None:
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 17]> main (float[1, 2] x) => (y) <int32 n = {{3}}> {{ y = {call} }}
+    """)
+    with pytest.raises(Exception, match=r"(?i)type"):
+        onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": np.ones((1, 2), np.float32)})
+    with pytest.raises(InvalidModel, match=r"attribute \w+ is 0, which is no element type"):
         read_model(model)
 
 

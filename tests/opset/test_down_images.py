@@ -121,6 +121,14 @@ def test_antialias() -> None:
     np.testing.assert_allclose(made, [[weights @ [10, 10, 20, 30], weights @ [20, 30, 40, 40]]], rtol=1e-6)
 
 
+def test_antialias_of_thousands_of_elements_is_refused() -> None:
+    text = """(float[1, 1, 2, 50000] x) => (float[1, 1, 2, 3] y) <int64[4] s = {1, 1, 2, 3}> {
+        y = Resize <mode = "linear", antialias = 1> (x, , , s)
+    }"""
+    with pytest.raises(Unsupported, match="each element of axis 3 would be made of 33334, one by one"):
+        converted(parse(text, 18), 13)
+
+
 def test_antialias_of_unknown_sizes_is_refused() -> None:
     text = '(float[n] x, float[1] s) => (float[m] y) { y = Resize <mode = "linear", antialias = 1> (x, , s) }'
     with pytest.raises(Unsupported, match="antialias"):

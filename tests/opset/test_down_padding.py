@@ -127,7 +127,7 @@ def test_padding_of_a_string_without_a_value() -> None:
 
 def test_an_axis_that_is_not_there() -> None:
     text = '(float x) => (float[m] y) <int64[2] p = {1, 1}> { y = Pad <mode = "wrap"> (x, p) }'
-    with pytest.raises(InvalidModel, match="rank 0"):
+    with pytest.raises(InvalidModel, match="2 amounts for 0 axes"):
         converted(parse(text, 19), 18)
 
 

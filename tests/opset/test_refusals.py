@@ -70,3 +70,11 @@ def test_a_failing_body_says_both_reasons() -> None:
         Unsupported, match=r"CastLike came with version 15; of what it is made, Cast-19 .*Cast-13 takes no"
     ):
         converted(parse(text, 19), 13)
+
+
+@pytest.mark.parametrize("kind", ["float8e5m2", "bfloat16", "int4"])
+def test_what_only_names_a_result_takes_no_newer_types(kind: str) -> None:
+    """A CastLike to the type that there is already stands for its input, of which an Identity makes the output."""
+    text = f"({kind}[2] x, {kind} like) => ({kind}[2] y) {{ y = CastLike (x, like) }}"
+    with pytest.raises(Unsupported, match=f"Identity-1 takes no {kind}"):
+        converted(parse(text, 25), 8)

@@ -115,8 +115,9 @@ def interpolate(op: Builder, node: Node) -> Results:
     rank = rank_of(node, x)
     request, axes = _request(node, rank), _axes(node, rank)
     wanted = input_of(node, 2 if request.by_scales and node.version < 11 else 1)
-    if (size_of_axis(wanted, 0) or len(axes)) != len(axes):
-        raise InvalidModel(f"{node!r}: {size_of_axis(wanted, 0)} sizes for {len(axes)} axes")
+    given = 1 if wanted.rank == 0 else size_of_axis(wanted, 0)
+    if given not in (None, len(axes)):
+        raise InvalidModel(f"{node!r}: {given} sizes for {len(axes)} axes")
     op.rewriter.notes += [f"{node!r}: {note}" for note in _deviations(request, rank)]
     sized_axes = _known(x, axes, wanted, request)
     if sized_axes == []:

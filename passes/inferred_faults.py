@@ -1,0 +1,75 @@
+"""What is wrong with a whole graph once its types are inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .errors import InvalidModel
+from .faults import contradiction
+from .graph import Graph, Node
+from .infer import infer
+from .loop import Loop, Sliced, is_if, is_loop
+from .shape_faults import broadcast_fault, reshape_fault, shape_fault
+from .type_faults import type_fault
+
+
+def check_inferred(graph: Graph) -> None:
+    """Refuse a hub graph in which the types that inference found are no operands of the operators that get them.
+
+    Shapes in a branch may contradict each other where it is never taken; element types may nowhere. Sizes that a file
+    declares for what it computes are wrong in some models that run all the same: what isn't broadcast, or what an
+    operator's own inference doesn't take, is refused where it follows from inputs and constants.
+
+    Raises:
+        InvalidModel: the first such node, which may be in a region.
+    """
+    for inner, node, shapes in _always_run(graph):
+        if found := (shapes and (shape_fault(node) or _sliced_fault(node))) or type_fault(node):
+            raise _refusal(inner, node, found)
+    if not any(shapes and _operand_fault(node) for _, node, shapes in _always_run(graph)):
+        return
+    undeclared = graph.copy()
+    for inner in undeclared.graphs():
+        for value in () if inner is undeclared else inner.inputs:
+            value.type, value.meta = None, None
+        for node in inner.nodes:
+            for value in node.outputs:
+                value.type = None
+    infer(undeclared, known=True)
+    for inner, node, shapes in _always_run(undeclared):
+        if found := shapes and _operand_fault(node):
+            raise _refusal(inner, node, found)
+
+
+def _refusal(graph: Graph, node: Node, found: str) -> InvalidModel:
+    return InvalidModel(f"graph {graph.name!r:.80}: {node!r}{found}")
+
+
+def _always_run(graph: Graph, shapes: bool = True) -> Iterator[tuple[Graph, Node, bool]]:
+    """Every node with the graph that it is in, and whether it is in no branch."""
+    for node in graph.nodes:
+        yield graph, node, shapes
+        for region in node.regions.values():
+            yield from _always_run(region, shapes and not is_if(node))
+
+
+def _operand_fault(node: Node) -> str:
+    """Why a node's operands aren't any, to be read behind its name. ONNX's own inference is asked where nothing is
+    known of what it gives."""
+    if found := broadcast_fault(node) or reshape_fault(node):
+        return found
+    known = [value.tensor.shape is not None for value in node.inputs if value is not None]
+    if node.regions or not all(known) or any(value.tensor.shape is not None for value in node.outputs):
+        return ""
+    reason = contradiction(node, of_any_type=True)
+    return f" contradicts its operator: {reason:.200}" if reason else ""
+
+
+def _sliced_fault(node: Node) -> str:
+    """Why a loop can't take parts of a value, to be read behind its name."""
+    for entry in Loop(node).of(Sliced) if is_loop(node) else ():
+        rank = None if entry.operand is None else entry.operand.rank
+        axis = entry.slot.axis if isinstance(entry.slot, Sliced) else 0
+        if entry.operand is not None and rank is not None and not -rank <= axis < rank:
+            return f": it goes along axis {axis} of {entry.operand.name!r}, which is of rank {rank}"
+    return ""
