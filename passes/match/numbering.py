@@ -29,7 +29,11 @@ Expansion = Callable[[Node], "Graph | None"]
 
 
 class Exhausted(Exception):
-    """More work than a proof is worth."""
+    """A proof is given up; the text says why."""
+
+
+_LOOKS = 64
+"""Nodes from one look at what they have used up to the next."""
 
 
 @dataclass
@@ -44,6 +48,7 @@ class Numbering:
             those, too, whose definition rounds, as runtimes round in ways of their own.
         unroll: loops that certainly run no more often than this are written out.
         budget: nodes that may still be numbered, those of loops' bodies each time.
+        excess: which limit the work has reached; "" if none.
         groups: of loops that run alike, see `loops`.
         contexts: of the variables of loops, by what limits the passes, see `assumptions.context_of`.
         learned: what was assumed last of the carried values of each loop in the outermost one that is numbered.
@@ -64,6 +69,7 @@ class Numbering:
     lowering: Expansion = lambda node: None
     unroll: int = 0
     budget: int = 200_000
+    excess: Callable[[], str] = str
     groups: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
     contexts: dict[Any, int] = field(default_factory=dict[Any, int])
     learned: dict[tuple[Node, ...], Any] = field(default_factory=dict[Any, Any])
@@ -87,7 +93,7 @@ class Numbering:
         """The terms of the values of a graph whose inputs are these; those of its regions aren't listed.
 
         Raises:
-            Exhausted: the budget is used up.
+            Exhausted: the budget is used up, or a limit is reached.
         """
         terms: dict[Value, Term] = {}
         for value in graph.constants:
@@ -115,7 +121,9 @@ class Numbering:
         """The terms of the outputs of a node."""
         self.budget -= 1
         if self.budget < 0:
-            raise Exhausted
+            raise Exhausted("it is more work than a proof is worth")
+        if not self.budget % _LOOKS and (why := self.excess()):
+            raise Exhausted(why)
         if node.regions:
             key = (node, operands)
             if key not in self._regions:
