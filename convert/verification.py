@@ -265,6 +265,9 @@ def verify(
                 notes += [why_none] if why_none else []
                 report.reasons = [_proved(report), *report.reasons[1:], *notes]
                 return report
+            if report.verdict != "different" and any(map(_is_silent, _SIDES, [report] * len(_SIDES))):
+                report.reasons += [_matched(proved, False), *notes]  # more inputs would tell no more
+                return report
             rounding = _rounding(paths, formats, hub_a, hub_b)
         runs = [
             executor_on(path, format, limit, coverage=True)
@@ -285,6 +288,12 @@ def verify(
             report.reasons.append(f"{found.endless} more designed inputs were left out: {shown[0]} doesn't end on them")
         report.reasons += unreached(found.coverage)
         return looked_into(report)
+
+
+def _is_silent(side: Callable[[Trial], list[SideRun]], report: Report) -> bool:
+    """Whether a side's own runtimes don't load its file, whatever the inputs are."""
+    own = {run.status for trial in report.trials for run in side(trial) if run.own}
+    return "load" in own and own <= {"load", "skipped"}
 
 
 def _proved(report: Report) -> str:

@@ -419,7 +419,8 @@ def numbered(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> int:
 
     with monkeypatch.context() as patch:
         patch.setattr(Numbering, "node", counting)
-        assert matched(*graphs(folder, [model] * 2)).proved
+        a, b = graphs(folder, [model] * 2)
+        assert matched(a, b).proved
     return count
 
 

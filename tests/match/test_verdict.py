@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from backedge.passes.match.numbering import Numbering
 from backedge.passes.match.picking import Watched
 from backedge.passes.schemas import HUB_OPSETS
 from backedge.passes.types import DType, TensorType
+from backedge.runtime.compare.runnables import Runnable
+from backedge.runtime.oracles import Outcome
 from proofs import classes, mutants, share
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -121,6 +124,27 @@ def test_a_fault_in_matching_decides_nothing(
     assert report.verdict == verdict and report.proof is not None and not report.proof["holds"]
     word = "no memory left" if isinstance(fault, MemoryError) else type(fault).__name__
     assert any("the proof was given up" in reason and word in reason for reason in report.reasons)
+
+
+def test_what_no_runtime_loads_is_not_tried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two files that are proved equal, where B's runtime takes too long to load it: other inputs tell nothing."""
+    asked: list[str] = []
+
+    def answering(path: Path, *_: Any) -> list[Runnable]:
+        def run(batches: Iterable[Any]) -> Iterator[Outcome]:
+            for _ in batches:
+                asked.append(path.name)
+                yield Outcome(error="not loaded within 1 s", stage="load")
+
+        return [Runnable("onnxruntime", run)] if path.name == "b.onnx" else []
+
+    monkeypatch.setattr(verification, "_runtimes", answering)
+    a, b = many_nodes(tmp_path / "a.onnx"), many_nodes(tmp_path / "b.onnx")
+    report = verify(a, b, trials=40)
+    assert report.verdict == "unconfirmed" and report.proof is not None and report.proof["holds"]
+    assert len(report.trials) == asked.count("b.onnx") == 3
+    assert any("every output is proved equal" in reason for reason in report.reasons)
+    assert any("not loaded within 1 s" in reason for reason in report.reasons)
 
 
 def test_a_fault_in_a_further_attempt_takes_nothing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
