@@ -12,5 +12,8 @@ LIMIT = 1800.0
 OWN = 60.0
 """Seconds of processor time for a stage of our own work."""
 
+PROOF = 0.5
+"""The part of its time and of the memory that is left which matching both files may take."""
+
 SPARE = 5.0
 """Seconds that a stage of our own work may take beside a runtime's limit that somebody sets: for what it imports."""

@@ -26,6 +26,7 @@ from typing import Any
 
 from ..passes import limits, progress
 from ..passes.errors import OverLimit
+from .budget import OWN
 from .ending import Ending, ending
 from .stopping import Stopped
 
@@ -87,15 +88,45 @@ def guarded(asked: Limits, tell: Callable[[Ending], None]) -> Iterator[None]:
             os.environ[limits.VARIABLE] = before
 
 
+def part(of: float) -> Callable[[], str]:
+    """What tells, when it is called, whether the work since now has used up this part of a stage's processor time, or
+    of the memory that is left: why it has, "" while it hasn't.
+
+    Where nothing is guarded the limits are those of a command that nobody says otherwise of.
+    """
+    guard = _Guard.current
+    asked = Limits(limits.memory(), OWN, OWN) if guard is None else guard.asked
+    seconds, begun = of * _most(asked.seconds), time.thread_time()
+    before = _private_memory()
+    least = before if guard is None else guard.least
+    memory = before + max(0, int(of * (limits.room() - (before - least))))
+
+    def excess() -> str:
+        if time.thread_time() - begun > seconds:
+            return f"it takes longer than {seconds:.3g} s, {of:.0%} of what the work may take (--timeout)"
+        if _private_memory() > memory:
+            return f"it takes more memory than {limits.told(memory - before)}, {of:.0%} of what is left (--memory)"
+        return ""
+
+    return excess
+
+
+def _most(seconds: float) -> float:
+    """What a stage may take for the files that were read."""
+    return seconds + SECONDS_PER_MEGABYTE * limits.stored() / 1e6
+
+
 class _Guard:
     """The thread, and what the main thread's handler says to it."""
 
+    current: _Guard | None = None
+
     def __init__(self, asked: Limits, tell: Callable[[Ending], None]) -> None:
-        self._asked, self._tell = asked, tell
+        self.asked, self._tell = asked, tell
         self._clock = time.pthread_getcpuclockid(threading.get_ident())
         self._main = threading.get_ident()
         self._stage, self._began = progress.begun(), self._now()
-        self._least = _private_memory()
+        self.least = _private_memory()
         self._reason = ""
         self._noticed = threading.Event()
         self._over = threading.Event()
@@ -108,8 +139,10 @@ class _Guard:
         self._handler: Any = signal.signal(signal.SIGXCPU, self._notice)
         self._wakeup = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         self._thread.start()
+        _Guard.current = self
 
     def __exit__(self, *_: object) -> None:
+        _Guard.current = None
         self._over.set()
         self._thread.join()  # before the handler goes, without which its signal would end the process
         signal.set_wakeup_fd(self._wakeup)
@@ -165,14 +198,14 @@ class _Guard:
     def _excess(self) -> str:
         """What is over its limit; "" where nothing is."""
         memory = _private_memory()
-        self._least = min(self._least, memory)
-        if memory - self._least > limits.room():
+        self.least = min(self.least, memory)
+        if memory - self.least > limits.room():
             return f"the work takes more memory than {limits.told(limits.room())} (--memory)"
         if progress.begun() != self._stage:
             self._stage, self._began = progress.begun(), self._now()
         now = self._now()
-        asked = self._asked.run if progress.is_run() else self._asked.seconds
-        most = asked + SECONDS_PER_MEGABYTE * limits.stored() / 1e6
+        asked = self.asked.run if progress.is_run() else self.asked.seconds
+        most = _most(asked)
         if now - self._began > most:
             return f"the work takes longer than {most:.3g} s ({progress.current() or 'so far'}; --timeout)"
         return ""
@@ -204,7 +237,10 @@ def _clean() -> None:
 
 
 def _private_memory() -> int:
-    """Bytes of memory that the process alone has: files that are mapped aren't counted."""
-    with open("/proc/self/statm", "rb") as file:
-        _, resident, shared = file.read().split()[:3]
+    """Bytes of memory that the process alone has, files that are mapped aside; 0 where the system isn't Linux."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            _, resident, shared = file.read().split()[:3]
+    except OSError:
+        return 0
     return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")

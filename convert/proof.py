@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -42,7 +43,8 @@ class Proof:
         matched, of: operators of B (regions aside) of which A has the same values; all of them.
         stops: at which operators of A and of B they part.
         why: what kept the proof from being tried to its end; "" if nothing did.
-        matching: what found it.
+        given_up: why an attempt at more was given up; "" if none was.
+        matching: what found it, if it holds.
     """
 
     outputs: dict[str, bool]
@@ -54,6 +56,7 @@ class Proof:
     of: int = 0
     stops: tuple[list[str], list[str]] = field(default_factory=lambda: ([], []))
     why: str = ""
+    given_up: str = ""
     matching: Matching | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -79,38 +82,87 @@ class Proof:
             "of": self.of,
             "stops": {"a": self.stops[0], "b": self.stops[1]},
             "why": self.why,
+            "given_up": self.given_up,
         }
 
 
 def matched(
-    a: Graph, b: Graph, target: Format | None = None, opset: int | None = None, *, reals: bool = False
+    a: Graph,
+    b: Graph,
+    target: Format | None = None,
+    opset: int | None = None,
+    *,
+    reals: bool = False,
+    excess: Callable[[], str] = str,
 ) -> Matching:
     """Two hub graphs matched; inputs and outputs belong together as `verify` has it.
 
     Args:
         target, opset: in what B is written; operators of A may then be taken for what is written for them there.
         reals: take floats for real numbers, see `passes.match.reals`; nothing that this proves is equal to the bit.
+        excess: which limit the work has reached, and is given up for; "" if none.
     """
     inputs = match_names([value.name for value in a.inputs], [value.name for value in b.inputs])
     outputs = match_names([value.name for value in a.outputs], [value.name for value in b.outputs])
     lowering = None if target is None else lowered_alone(target, opset)
     maker = _maker_over_reals if reals else None
-    return match(a, b, inputs.pairs, outputs.pairs, computed_arrays, lowering, maker)
+    return match(a, b, inputs.pairs, outputs.pairs, computed_arrays, lowering, maker, excess)
 
 
 def _maker_over_reals(table: Table) -> Maker:
     return Maker(table, over_the_reals(), TYPES, computed_arrays)
 
 
-def prove(a: Graph, b: Graph, target: Format | None = None, opset: int | None = None) -> Proof:
+def prove(
+    a: Graph,
+    b: Graph,
+    target: Format | None = None,
+    opset: int | None = None,
+    excess: Callable[[], str] = str,
+) -> Proof:
     """What is certain of two hub graphs; of small ones also what follows if operators are as `target` has them, or if
-    floats are real numbers."""
-    found = matched(a, b)
+    floats are real numbers.
+
+    What can't be found isn't proved: whatever happens on the way, the attempt is given up, and that is all.
+
+    Args:
+        excess: see `matched`.
+    """
+    try:
+        proof = _proof(a, b, target, opset, excess)
+    except Exception as error:
+        proof = Proof({}, why=_fault(error), given_up=_fault(error))
+    if proof.given_up:
+        gc.collect()  # terms refer to each other
+    return proof
+
+
+def _fault(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "there is no memory left"
+    return f"backedge is at fault: {type(error).__name__}: {error}".splitlines()[0]
+
+
+def _attempted(attempt: Callable[[], Matching]) -> tuple[Matching | None, str]:
+    """What one more attempt found, if anything, and why it was given up."""
+    try:
+        found = attempt()
+    except Exception as error:
+        return None, _fault(error)
+    return found, found.why if found.given_up else ""
+
+
+def _proof(a: Graph, b: Graph, target: Format | None, opset: int | None, excess: Callable[[], str]) -> Proof:
+    found = matched(a, b, excess=excess)
+    given_up = found.why if found.given_up else ""
     over_reals = False
     if not found.proved and not found.why and target is not None and sum(1 for _ in a.walk()) <= _SMALL:
-        modulo = matched(a, b, target, opset)
-        found = modulo if modulo.proved else found
-        over_reals = not found.proved and matched(a, b, reals=True).proved
+        modulo, given_up = _attempted(lambda: matched(a, b, target, opset, excess=excess))
+        if modulo is not None and modulo.proved:
+            found = modulo
+        elif not given_up:
+            reals, given_up = _attempted(lambda: matched(a, b, reals=True, excess=excess))
+            over_reals = reals is not None and reals.proved
     common = set(found.terms[0].values())
     values = [[found.terms[1].get(value) for value in node.outputs] for node in b.nodes]
     sets, refuted = _tried(found) if found.proved else ({}, [])
@@ -124,19 +176,9 @@ def prove(a: Graph, b: Graph, target: Format | None = None, opset: int | None = 
         len(values),
         ([], []) if found.proved else found.frontier(),
         found.why,
-        found,
+        given_up,
+        found if found.proved else None,
     )
-
-
-def attempted(a: Graph, b: Graph, target: Format | None = None, opset: int | None = None) -> Proof:
-    """As `prove`, where files are run as well, which tells what a proof would: its failure is why there is none."""
-    try:
-        return prove(a, b, target, opset)
-    except MemoryError:
-        raise
-    except Exception as error:
-        why = f"matching failed ({type(error).__name__}: {' '.join(str(error).split()):.200})"
-        return Proof({value.name: False for value in a.outputs}, why=why)
 
 
 def _tried(found: Matching) -> tuple[dict[str, int], list[str]]:

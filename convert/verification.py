@@ -32,13 +32,14 @@ from ..runtime.oracles.driver import drive
 from ..runtime.oracles.forks import warm_up
 from ..runtime.wide.model import has_double
 from .asked import EXECUTOR, SAMPLING, executor_on, sampling_on
-from .budget import TIMEOUT, TRIALS
+from .budget import PROOF, TIMEOUT, TRIALS
 from .exploration import explore
 from .files import judged, load, to_hub
 from .format import format_of
+from .guard import part
 from .locating import EXECUTOR_NAME, Looking, look_into
 from .objects import Source, stored
-from .proof import Proof, attempted, write_certificate
+from .proof import Proof, prove, write_certificate
 from .samples import Samples, check_types, typed
 from .specialize import set_shapes
 
@@ -252,7 +253,7 @@ def verify(
         proved: Proof | None = None
         if proof and rtol is None and atol is None and hub_a is not None and hub_b is not None:
             stage("matching both files")
-            proved = attempted(known, hub_b, format_of(paths[1], formats[1]), graph_b.opsets.get(""))
+            proved = prove(known, hub_b, format_of(paths[1], formats[1]), graph_b.opsets.get(""), part(PROOF))
         if certificate is not None and (proved is None or not proved.holds):
             notes.append("there is no proof, and so no certificate")
         if proved is not None and proved.holds:
@@ -264,6 +265,9 @@ def verify(
                 why_none = "" if certificate is None else write_certificate(proved, Path(certificate))
                 notes += [why_none] if why_none else []
                 report.reasons = [_proved(report), *report.reasons[1:], *notes]
+                return report
+            if report.verdict != "different" and any(map(_is_silent, _SIDES, [report] * len(_SIDES))):
+                report.reasons += [_matched(proved, False), *notes]  # more inputs would tell no more
                 return report
             rounding = _rounding(paths, formats, hub_a, hub_b)
         runs = [
@@ -280,10 +284,17 @@ def verify(
         report.reasons += notes
         if proved is not None:
             report.reasons.append(_matched(proved, report.verdict == "different"))
+            report.reasons += [f"the proof was given up, as {proved.given_up}"] if proved.given_up else []
         if found.endless:
             report.reasons.append(f"{found.endless} more designed inputs were left out: {shown[0]} doesn't end on them")
         report.reasons += unreached(found.coverage)
         return looked_into(report)
+
+
+def _is_silent(side: Callable[[Trial], list[SideRun]], report: Report) -> bool:
+    """Whether a side's own runtimes don't load its file, whatever the inputs are."""
+    own = {run.status for trial in report.trials for run in side(trial) if run.own}
+    return "load" in own and own <= {"load", "skipped"}
 
 
 def _proved(report: Report) -> str:

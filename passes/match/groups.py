@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..types import DType
-from .assumptions import number_alone, split
+from .assumptions import context_of, split
 from .choice import IF
 from .numbering import Numbering
 from .polynomials import Size, as_atom, variable
@@ -35,7 +35,10 @@ class Group:
         condition: whether to go on after a pass, in terms of the classes; None: always.
         runs: the loops, each with the class of each carried value (None: it needs none).
         firsts: of each class the position of the first loop that has it.
-        begun: the classes by how they begin and what a `first_pass` makes of them.
+        places: of each class by its variable.
+        starts: how classes begin.
+        height: of the first loop, see `Numbering`.
+        is_outermost: whether that stands in no other loop.
     """
 
     index: int
@@ -43,61 +46,93 @@ class Group:
     iteration: Term
     classes: list[Class]
     condition: Term | None
+    height: int
+    is_outermost: bool
     runs: list[tuple[Run, list[int | None]]] = field(default_factory=list[Any])
     firsts: list[int] = field(default_factory=list[int])
-    begun: dict[Any, list[int]] = field(default_factory=dict[Any, Any])
+    places: dict[Term, int] = field(default_factory=dict[Term, int])
+    starts: set[Any] = field(default_factory=set[Any])
+    _begun: dict[Any, list[int]] = field(default_factory=dict[Any, Any])
+    _looked_at: int = 0
 
-    def add(self, run: Run, classes: list[int | None], added: Sequence[Class], first: NumberedBody) -> None:
+    def add(self, run: Run, classes: list[int | None], added: Sequence[Class]) -> None:
         """Another loop, with classes that the group didn't have before."""
-        for one, at, became in zip(run.assumed, classes, first.next, strict=True):
-            if at is not None:
-                same = self.begun.setdefault((one.initial, one.kept, became), [])
-                if at not in same:
-                    same.append(at)
-        self.classes += added
+        for one in added:
+            self.places.setdefault(one.variable, len(self.classes))
+            self.starts.add((one.initial, one.kept))
+            self.classes.append(one)
         self.firsts += [len(self.runs)] * len(added)
         self.runs.append((run, classes))
 
+    def begun(self, numbering: Numbering) -> dict[Any, list[int]]:
+        """The classes by how they begin and what a `first_pass` makes of them."""
+        while self._looked_at < len(self.runs):
+            run, classes = self.runs[self._looked_at]
+            self._looked_at += 1
+            for one, at, became in zip(run.assumed, classes, first_pass(numbering, run, self.height).next, strict=True):
+                if at is not None:
+                    same = self._begun.setdefault((one.initial, one.kept, became), [])
+                    if at not in same:
+                        same.append(at)
+        return self._begun
 
-def first_pass(numbering: Numbering, run: Run) -> NumberedBody:
-    """A pass of a loop, if all carried values that begin equally are one, of all loops with the same limits.
+
+def first_pass(numbering: Numbering, run: Run, height: int) -> NumberedBody:
+    """A pass of a loop, if all carried values that begin equally are one, in the variables of `context_of`.
 
     Loops that are one have one first pass. It is numbered once, so that a loop is compared with those that it is like
     and not with all that run equally often, of which there may be very many.
     """
-    key = (frozenset(run.limits), run.entered)
-    if key not in numbering.contexts:
-        numbering.contexts[key] = numbering.m.table.context()
-    context = numbering.contexts[key]
-    iteration = variable(iteration_of(numbering, context, run))
-    seen = [seen_value(numbering, context, one, iteration, (one.initial, one.kept)) for one in run.assumed]
-    before = numbering.contradicted
-    body = number_body(numbering, run, iteration, seen, is_tried=True)
-    numbering.contradicted = before  # what is assumed may be what is wrong
-    return body
+    if height not in run.first:
+        context = context_of(numbering, run, height)
+        iteration = variable(iteration_of(numbering, context, run))
+        seen = [
+            seen_value(numbering, context, one, iteration, (None, one.kept, one.initial.number)) for one in run.assumed
+        ]
+        before = numbering.contradicted
+        run.first[height] = number_body(numbering, run, iteration, seen, is_tried=True)
+        numbering.contradicted = before  # what is assumed may be what is wrong
+    return run.first[height]
 
 
-def new_group(numbering: Numbering, run: Run, first: NumberedBody) -> tuple[Group, list[int | None], NumberedBody]:
-    """A group of this loop alone."""
-    context = numbering.m.table.context()
-    iteration = iteration_of(numbering, context, run)
-    body = number_alone(numbering, run, context)
-    classes: list[Class] = []
-    numbers: dict[Any, int] = {}
-    found: list[int | None] = []
-    for one, seen, became in zip(run.assumed, body.seen, body.next, strict=True):
-        if not one.varies:
-            found.append(None)
-            continue
-        if one.class_of not in numbers:
-            numbers[one.class_of] = len(classes)
-            classes.append(Class(one.initial, one.kept, seen, became))
-        found.append(numbers[one.class_of])
+def new_group(numbering: Numbering, context: int, run: Run, body: NumberedBody) -> tuple[Group, list[int | None]]:
+    """A group of this loop alone, whose body was numbered in these variables."""
     passes = _passes(numbering, run, context if body.condition is not None else None)
-    group = Group(context, passes, iteration, [], body.condition)
-    group.add(run, found, classes, first)
-    _keep(numbering, group, run, found, body)
-    return group, found, body
+    group = Group(
+        context, passes, iteration_of(numbering, context, run), [], body.condition, body.height, not numbering.depth
+    )
+    classes = classes_in(group, context, run, body)
+    assert classes is not None
+    keep(numbering, group, run, classes, body)
+    return group, classes
+
+
+def classes_in(group: Group, context: int, run: Run, body: NumberedBody) -> list[int | None] | None:
+    """The class of each carried value of a loop, whose body was numbered in variables of this context, in a group whose
+    variables these are. None where others are, where the loop runs otherwise, or where one may be of a class under
+    another name.
+
+    The loop becomes one of the group's then, as do its classes.
+    """
+    if group.index != context or body.condition is not group.condition:
+        return None
+    found: list[int | None] = [None] * len(run.assumed)
+    added: dict[Term, Class] = {}
+    for slot, (one, seen, became) in enumerate(zip(run.assumed, body.seen, body.next, strict=True)):
+        if not one.varies:
+            continue
+        at = group.places.get(seen)
+        if at is None:
+            if (one.initial, one.kept) in group.starts:
+                return None
+            known = added.setdefault(seen, Class(one.initial, one.kept, seen, became))
+            found[slot] = len(group.classes) + list(added).index(seen)
+        else:
+            known, found[slot] = group.classes[at], at
+        if known.next is not became:
+            return None
+    group.add(run, found, [*added.values()])
+    return found
 
 
 def _passes(numbering: Numbering, run: Run, context: int | None) -> Size:
@@ -147,9 +182,18 @@ class _Item:
     slots: list[int]  # carried values of that loop
 
 
-def join(
-    numbering: Numbering, group: Group, run: Run, first: NumberedBody
-) -> tuple[list[int | None], NumberedBody] | None:
+def may_join(numbering: Numbering, group: Group, run: Run, body: NumberedBody) -> bool:
+    """Whether a loop with this body may run as often as those of a group, and how high it is doesn't keep it apart:
+    loops in others are compared with all too many of these otherwise."""
+    if group.height != body.height and not (group.is_outermost and not numbering.depth):
+        return False
+    if body.condition is None or group.condition is None:
+        return body.condition is group.condition
+    passes = (first_pass(numbering, one, group.height) for one in (run, group.runs[0][0]))
+    return next(passes).condition is next(passes).condition
+
+
+def join(numbering: Numbering, group: Group, run: Run) -> tuple[list[int | None], NumberedBody] | None:
     """The class of each carried value of a loop in a group, and its body in terms of classes; None: it runs otherwise.
 
     Classes that the loop has and the group hasn't become the group's.
@@ -157,15 +201,17 @@ def join(
     own: dict[Any, _Item] = {}
     for slot, one in enumerate(run.assumed):
         if one.varies:
-            if one.class_of not in own:
-                own[one.class_of] = _Item(one.initial, one.kept, (one.initial, one.kept), None, [])
-            own[one.class_of].slots.append(slot)
-    alike = {
-        at
-        for one, became in zip(run.assumed, first.next, strict=True)
-        if one.varies
-        for at in group.begun.get((one.initial, one.kept, became), ())
-    }
+            begun = (one.initial, one.kept)
+            own.setdefault((*begun, one.class_of), _Item(*begun, begun, None, [])).slots.append(slot)
+    alike: set[int] = set()
+    if any((item.initial, item.kept) in group.starts for item in own.values()):
+        first, begun = first_pass(numbering, run, group.height), group.begun(numbering)
+        alike.update(
+            at
+            for one, became in zip(run.assumed, first.next, strict=True)
+            if one.varies
+            for at in begun.get((one.initial, one.kept, became), ())
+        )
     place: dict[Any, int] = {}
     if alike:
         members = [group.runs[position] for position in sorted({group.firsts[at] for at in alike})]
@@ -206,8 +252,8 @@ def join(
         known = added[at] if at in added else group.classes[at]
         if known.next is not became or known.initial is not one.initial or known.kept != one.kept:
             return None  # the classes are no induction
-    group.add(run, classes, [added[at] for at in sorted(added)], first)
-    _keep(numbering, group, run, classes, body)
+    group.add(run, classes, [added[at] for at in sorted(added)])
+    keep(numbering, group, run, classes, body)
     return classes, body
 
 
@@ -221,8 +267,9 @@ class Member:
     body: NumberedBody
 
 
-def _keep(numbering: Numbering, group: Group, run: Run, classes: list[int | None], body: NumberedBody) -> None:
+def keep(numbering: Numbering, group: Group, run: Run, classes: list[int | None], body: NumberedBody) -> None:
     """Remember how a loop was numbered. Of inner ones that may rest on assumptions about outer ones."""
+    numbering.contradicted = body.contradicted or numbering.contradicted
     numbering.loops[run.node, run.operands] = Member(group, run, classes, body)
     if not numbering.depth:
         numbering.bodies[run.node] = body.terms

@@ -43,6 +43,7 @@ class Matching:
         bodies: of outermost loops of both graphs, terms of the values in them.
         graphs, numbering: what was numbered, and by what.
         why: what stopped the proof before it was tried to the end; "" if nothing did.
+        given_up: it was too much work.
     """
 
     proved: bool
@@ -51,6 +52,7 @@ class Matching:
     table: Table
     expanded: set[Key] = field(default_factory=set[Key])
     why: str = ""
+    given_up: bool = False
     bodies: dict[Node, dict[Value, Term]] = field(default_factory=dict[Node, "dict[Value, Term]"])
     lemmas: list[tuple[Node, Graph]] = field(default_factory=list[tuple[Node, Graph]])
     graphs: tuple[Graph, Graph] | None = None
@@ -98,6 +100,7 @@ def match(
     evaluate: Evaluate,
     lowering: Expansion | None = None,
     maker: Callable[[Table], Maker] | None = None,
+    excess: Callable[[], str] = str,
 ) -> Matching:
     """Number two hub graphs together, with more and more means as long as outputs differ.
 
@@ -106,6 +109,7 @@ def match(
         evaluate: computes operators of constants.
         lowering: what a converter writes for one operator alone, which is to be checked apart; see `Matching.lemmas`.
         maker: makes the terms (tests).
+        excess: see `Numbering`.
     """
     narrow = _narrower(a, b, inputs)
     table = Table()
@@ -116,9 +120,9 @@ def match(
         for _ in range(_ROUNDS):
             forms = dict(means.forms)
             try:
-                found, apart = _numbered(m, a, b, given, outputs, means, lowering)
-            except Exhausted:
-                found.why = "more work than a proof is worth"
+                found, apart = _numbered(m, a, b, given, outputs, means, lowering, excess)
+            except Exhausted as error:
+                found.why, found.given_up = str(error), True
                 return found
             if found.proved:
                 found.proved, found.why = not narrow, narrow
@@ -154,6 +158,7 @@ def _numbered(
     outputs: Mapping[str, str],
     means: _Means,
     lowering: Expansion | None,
+    excess: Callable[[], str],
 ) -> tuple[Matching, tuple[set[Key], set[Key]]]:
     """A try, and the operators at which the graphs part; all whose results one of them lacks."""
 
@@ -173,6 +178,7 @@ def _numbered(
         numbering.lowered = means.lowered
     else:
         numbering = Watched(m, number_loop, expansion, lowered, means.unroll)
+    numbering.excess = excess
     numbering.budget = max(numbering.budget, _TIMES * sum(1 for graph in (a, b) for _ in graph.walk()))
     numbering.expanded, numbering.forms, numbering.before = means.expanded, means.forms, means.before
     terms: list[dict[Value, Term]] = [{}, {}]

@@ -29,7 +29,11 @@ Expansion = Callable[[Node], "Graph | None"]
 
 
 class Exhausted(Exception):
-    """More work than a proof is worth."""
+    """A proof is given up; the text says why."""
+
+
+_LOOKS = 64
+"""Nodes from one look at what they have used up to the next."""
 
 
 @dataclass
@@ -44,11 +48,15 @@ class Numbering:
             those, too, whose definition rounds, as runtimes round in ways of their own.
         unroll: loops that certainly run no more often than this are written out.
         budget: nodes that may still be numbered, those of loops' bodies each time.
+        excess: which limit the work has reached; "" if none.
         groups: of loops that run alike, see `loops`.
-        contexts: of the variables in `groups.first_pass`, by what limits the passes.
+        contexts: of the variables of loops, by what limits the passes, see `assumptions.context_of`.
+        learned: what was assumed last of the carried values of each loop in the outermost one that is numbered.
+        sites: the operators within whose expansions something is numbered.
         loops: how each loop was numbered on which operands, a `groups.Member`, or the bodies of passes written out.
         bodies: terms of the values in bodies of outermost loops, in terms of the group's variables.
         depth: bodies around the one that is being numbered.
+        height: how many loops stood in each other of what was numbered so far of a body, those written out aside.
         side: which graph is numbered, 0 or 1. Bodies of one's loops are numbered again along with the other. Of the
             second no operators are taken for what a converter writes for them, but those that are the same as the first
             one's that were.
@@ -61,17 +69,21 @@ class Numbering:
     lowering: Expansion = lambda node: None
     unroll: int = 0
     budget: int = 200_000
+    excess: Callable[[], str] = str
     groups: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
     contexts: dict[Any, int] = field(default_factory=dict[Any, int])
+    learned: dict[tuple[Node, ...], Any] = field(default_factory=dict[Any, Any])
+    sites: tuple[Node, ...] = ()
     contradicted: Node | None = None
     lemmas: dict[Any, tuple[Node, Graph]] = field(default_factory=dict[Any, tuple[Node, Graph]])
     loops: dict[tuple[Node, tuple[Term | None, ...]], Any] = field(default_factory=dict[Any, Any])
     bodies: dict[Node, dict[Value, Term]] = field(default_factory=dict[Node, "dict[Value, Term]"])
     depth: int = 0
+    height: int = 0
     side: int = 0
     _lowered: bool = False
     _expanded: dict[Any, tuple[Node, Graph | None]] = field(default_factory=dict[Any, "tuple[Node, Graph | None]"])
-    _regions: dict[Any, list[Term]] = field(default_factory=dict[Any, list[Term]])
+    _regions: dict[Any, tuple[list[Term], Node | None, int]] = field(default_factory=dict[Any, Any])
     _maps: dict[Any, Graph] = field(default_factory=dict[Any, Graph])
 
     def __post_init__(self) -> None:
@@ -81,7 +93,7 @@ class Numbering:
         """The terms of the values of a graph whose inputs are these; those of its regions aren't listed.
 
         Raises:
-            Exhausted: the budget is used up.
+            Exhausted: the budget is used up, or a limit is reached.
         """
         terms: dict[Value, Term] = {}
         for value in graph.constants:
@@ -109,16 +121,23 @@ class Numbering:
         """The terms of the outputs of a node."""
         self.budget -= 1
         if self.budget < 0:
-            raise Exhausted
+            raise Exhausted("it is more work than a proof is worth")
+        if not self.budget % _LOOKS and (why := self.excess()):
+            raise Exhausted(why)
         if node.regions:
             key = (node, operands)
             if key not in self._regions:
+                before = self.contradicted, self.height
+                self.contradicted, self.height = None, 0
                 try:
-                    self._regions[key] = self._with_regions(node, operands)
+                    terms = self._with_regions(node, operands)
                 except Contradiction:
-                    self.contradicted = node
-                    self._regions[key] = self.unlike_all(node)
-            return self._regions[key]
+                    self.contradicted, terms = node, self.unlike_all(node)
+                self._regions[key] = terms, self.contradicted, self.height
+                self.contradicted, self.height = before
+            terms, contradicted, height = self._regions[key]
+            self.contradicted, self.height = contradicted or self.contradicted, max(height, self.height)
+            return terms
         if node.op in DRAWING or _draws(node, operands, self.m):
             return self.unlike_all(node)
         try:
@@ -219,8 +238,9 @@ class Numbering:
         if lowered or not is_exact(graph):
             self.lemmas[key] = (twin, graph)
         before, self._lowered = self._lowered, self._lowered or lowered
+        self.sites = (*self.sites, node)
         terms = self.graph(graph, [term for term in operands if term is not None])
-        self._lowered = before
+        self._lowered, self.sites = before, self.sites[:-1]
         results = iter([terms[value] for value in graph.outputs])
         unlike = self.unlike_all(node)
         pairs = zip(node.outputs, unlike, strict=True)

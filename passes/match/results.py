@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..loop import Slot, Stacked
-from .assumptions import number_alone, settle
+from .assumptions import settle
 from .choice import IF
 from .groups import Class, Group
 from .layout import concat, expand, reshape, sliced, transpose, unsqueeze
@@ -120,7 +120,9 @@ def unrolled(numbering: Numbering, run: Run, passes: int) -> list[Term]:
     elements: list[list[Term]] = [[] for _ in run.stacked]
     bodies = numbering.loops[run.node, run.operands] = list[NumberedBody]()
     for index in range(passes):
+        learned, numbering.learned = numbering.learned, {}  # a pass isn't a case of the one before
         body = number_body(numbering, run, index, carried)
+        numbering.learned = learned
         bodies.append(body)
         carried = body.next
         for collected, element in zip(elements, body.elements, strict=True):
@@ -165,11 +167,10 @@ def _empty(numbering: Numbering, run: Run) -> list[Term]:
     """What a loop without a pass collects: nothing, in the shape that elements would have."""
     if not run.stacked:
         return []
-    settle(numbering, run)
+    _, body = settle(numbering, run)
+    numbering.contradicted = body.contradicted or numbering.contradicted
     found: list[Term] = []
-    for entry, element in zip(
-        run.stacked, number_alone(numbering, run, numbering.m.table.context()).elements, strict=True
-    ):
+    for entry, element in zip(run.stacked, body.elements, strict=True):
         slot, shape = entry.slot, element.static_shape
         assert isinstance(slot, Stacked)
         if shape is None or element.dtype is None:

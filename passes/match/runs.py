@@ -35,6 +35,7 @@ class Assumed:
         class_of: carried values with the same number are always equal.
         wrap: what is carried is this of what is spoken of here, `initial` included.
         is_bare: it was tried, and isn't so.
+        is_recalled: `step` is one of a try on other operands.
     """
 
     initial: Term
@@ -43,6 +44,7 @@ class Assumed:
     class_of: Any = None
     wrap: Wrap | None = None
     is_bare: bool = False
+    is_recalled: bool = False
 
     def begin(self, initial: Term) -> None:
         """Assume anew that it doesn't change."""
@@ -68,6 +70,8 @@ class NumberedBody:
 
     Attributes:
         refuted: positions of carried values that don't become what they are assumed to be made of.
+        height: of loops in each other, see `Numbering`.
+        contradicted: a node in it whose operands don't go together; where it is tried only.
     """
 
     next: list[Term]
@@ -76,11 +80,13 @@ class NumberedBody:
     seen: list[Term]
     terms: dict[Value, Term]
     refuted: list[int] = field(default_factory=list[int])
+    height: int = 0
+    contradicted: Node | None = None
 
 
 @dataclass(slots=True)
 class Run:
-    """One loop on its operands; `side`: in which graph."""
+    """One loop on its operands; `side`: in which graph; `first`: see `groups.first_pass`."""
 
     node: Node
     loop: Loop
@@ -91,6 +97,7 @@ class Run:
     assumed: list[Assumed]
     entered: Term | None
     side: int
+    first: dict[int, NumberedBody] = field(default_factory=dict[int, NumberedBody])
 
     def operand(self, entry: Entry) -> Term:
         found = self.operands[entry.indices.operand]
@@ -239,9 +246,12 @@ def number_body(
         elif isinstance(entry.slot, Condition):
             inputs[at] = m.array(True)
     before = numbering.turn_to(run.side)
+    around, numbering.height = numbering.height, 0
     numbering.depth += 1
     terms = numbering.graph(body, inputs)
     numbering.depth -= 1
+    height = numbering.height
+    numbering.height = max(around, height)
     numbering.turn_to(before)
 
     def of(value: Value | None) -> Term:
@@ -264,7 +274,7 @@ def number_body(
     if refuted and not is_tried:
         raise Unfollowed
     elements = [of(entry.body_output) for entry in run.stacked]
-    return NumberedBody(became, elements, after, list(carried), terms, refuted)
+    return NumberedBody(became, elements, after, list(carried), terms, refuted, height)
 
 
 def _part(numbering: Numbering, entry: Entry, sequence: Term, iteration: Size) -> Term:

@@ -28,7 +28,8 @@ JSON schema of `Report.to_json()` (version 1; fields are only ever added):
                  "a": [run, ...], "b": [run, ...]}, ...]}
     proof      {"holds": bool, "outputs": {name: bool}, "lemmas": [operator], "tried": {operator: sets of inputs},
                 "refuted": [operator], "matched": n, "of": n,
-                "stops": {"a": [operator], "b": [operator]}, "why": text}      see `convert.proof.Proof`
+                "stops": {"a": [operator], "b": [operator]}, "why": text, "given_up": text}     see
+                `convert.proof.Proof`
     matching   {"by": "name" | "position", "pairs": {name in A: name in B}, "missing": [name], "extra": [name]}
     finding    {"trial": n, "a": runnable, "b": runnable, "difference": difference, "profile": [number, ...],
                 "text": text}                      text: how it stands to rounding

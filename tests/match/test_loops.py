@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -58,6 +57,11 @@ INNER_COUNT = """(int64 m, float[2] x, float[2] k) => (float[2] y) {{
                 q = Loop (two, , a) <body = e (int64 j, bool f, float[2] d) => (bool f2, float[2] d2) {{
                     f2 = Identity (f)  d2 = Add (d, k) }}> }},
             else_branch = o () => (float[2] r) {{ r = Neg (a) }}> }}> }}"""
+INNER_NUMBER = """(int64 m, float[2] x, float[2] k) => (int64[n] y) {{
+    y = Loop (m, ) <body = b (int64 i, bool c) => (bool c2, int64 s) {{
+        c2 = Identity (c)
+        all = Loop (m, ) <body = e (int64 j, bool f) => (bool f2, int64 r) {{ f2 = Identity (f)  r = {} }}>
+        s = ReduceSum <keepdims = 0> (all) }}> }}"""
 FIXED = """(float[2] x, float[2] k) => (float[2] y) {{
     m = Constant <value_int = {}> ()
     y = Loop (m, , x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] a2) {{
@@ -135,6 +139,7 @@ EQUAL = {
         TWO.format("y, z", "x, x", "a2 = Add (a, k)  d2 = Add (d, k)"),
     ),
     "through two levels": (NESTED.format("d2 = Add (d, k)"), NESTED.format("d2 = Add (k, d)")),
+    "the number of an inner pass turned": (INNER_NUMBER.format("Mul (i, j)"), INNER_NUMBER.format("Mul (j, i)")),
     "a comparison turned": (STOP.format("5.0", "Less (s, t)"), STOP.format("5.0", "Greater (t, s)")),
     "written out": (FIXED.format(3), WRITTEN_OUT),
     "a counter is the number of the pass": (
@@ -170,6 +175,7 @@ DIFFERENT = {
         INNER_COUNT.format("Less"),
         INNER_COUNT.format("LessOrEqual"),
     ),
+    "an inner loop that is like the outer one": (INNER_NUMBER.format("Sub (i, j)"), INNER_NUMBER.format("Sub (j, j)")),
     "another operator on what is captured": (
         LOOP.format("a2 = Add (a, k)  s = Identity (a2)"),
         LOOP.format("a2 = Mul (a, k)  s = Identity (a2)"),
@@ -358,16 +364,74 @@ def many(kind: str, count: int) -> str:
     return f"(int64 m, float[2] x, float[2] k) => (float[2] y) {{ {text} y = Sum ({results}) }}"
 
 
+LEVELS = {
+    "one value": ("a{0}", "float[2] a{0}", "e{0}", ""),
+    "the outermost value in all": ("a{0}", "float[2] a{0}", "e{0}", "o{0} = Add (a0, a{0})"),
+    "two values": ("a{0}, b{0}", "float[2] a{0}, float[2] b{0}", "e{0}, f{0}", "f{0} = Add (a{0}, b{0})"),
+    "values that are told apart": ("k, k", "float[2] a{0}, float[2] b{0}", "e{0}, f{0}", "f{0} = Add (b{0}, b{0})"),
+    "a counter": ("a{0}, i0", "float[2] a{0}, int64 b{0}", "e{0}, f{0}", "f{0} = Add (b{0}, m)"),
+    "a counter that begins with the pass": (
+        "a{0}, i{0}",
+        "float[2] a{0}, int64 b{0}",
+        "e{0}, f{0}",
+        "f{0} = Add (b{0}, m)",
+    ),
+    "begun anew": ("k", "float[2] a{0}", "e{0}", ""),
+    "by a condition": (
+        "a{0}",
+        "float[2] a{0}",
+        "e{0}",
+        "s{0} = ReduceSum <keepdims = 0> (e{0})  d{0} = Less (s{0}, t)",
+    ),
+}
+
+
+def deep(kind: str, depth: int) -> str:
+    """A model of so many loops in each other."""
+    given, seen, made, more = LEVELS[kind]
+    slots = range(1 + given.count(","))
+    outermost = ", ".join(["x", "m" if "counter" in kind else "k"][: len(slots)])
+    text = ""
+    for at in reversed(range(depth)):
+        outer = given.format(at - 1) if at else outermost
+        results = ", ".join(f"r{at}_{slot}" for slot in slots)
+        types = [one.split()[0] for one in seen.split(", ")]
+        became = ", ".join(map(" ".join, zip(types, made.format(at).split(", "), strict=True)))
+        last = f"r{at + 1}_0" if at + 1 < depth else f"a{at}"
+        inner = more if "condition" in kind else f"{more} d{{0}} = Identity (c{{0}})"
+        text = f"""
+            {results} = Loop (m, , {outer}) <body = l{at} (int64 i{at}, bool c{at}, {seen.format(at)})
+            => (bool d{at}, {became}) {{
+            {inner.format(at)} {text}
+            p{at} = Mul ({last}, k)  e{at} = Add (p{at}, {f"o{at}" if more.startswith("o") else f"a{at}"}) }}>"""
+    return f"""(int64 m, float[2] x, float[2] k) => (float[2] y) {{
+        t = Constant <value_float = 3.0> () {text} y = Identity (r0_0) }}"""
+
+
+def numbered(folder: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many nodes are numbered to prove a model equal to itself."""
+    count, plain = 0, Numbering.node
+
+    def counting(self: Numbering, node: Node, operands: Any) -> Any:
+        nonlocal count
+        count += 1
+        return plain(self, node, operands)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Numbering, "node", counting)
+        a, b = graphs(folder, [model] * 2)
+        assert matched(a, b).proved
+    return count
+
+
 @pytest.mark.parametrize("kind", ["in a row", "side by side", "by conditions"])
 def test_work_for_many_loops_is_linear(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    counted: Counter[int] = Counter()
-    plain = Numbering.node
-    for count in (20, 40):
+    few, more = (numbered(tmp_path, many(kind, count), monkeypatch) for count in (20, 40))
+    assert more < 2.2 * few
 
-        def counting(self: Numbering, node: Node, operands: Any, count: int = count) -> Any:
-            counted[count] += 1
-            return plain(self, node, operands)
 
-        monkeypatch.setattr(Numbering, "node", counting)
-        assert matched(*graphs(tmp_path, [many(kind, count)] * 2)).proved
-    assert counted[40] < 2.2 * counted[20]
+@pytest.mark.parametrize("kind", LEVELS)
+def test_work_for_loops_in_loops_is_no_power(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The innermost body is numbered at most once more for each level around it."""
+    few, more = (numbered(tmp_path, deep(kind, depth), monkeypatch) for depth in (6, 12))
+    assert more < 4.4 * few

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import onnx
 import onnx.parser
 import pytest
-from backedge.convert import convert, verify
+from backedge.convert import convert, guard, proof, verification, verify
 from backedge.convert.files import load, to_hub
 from backedge.convert.lemmas import tried
 from backedge.convert.proof import matched, prove
+from backedge.passes import limits
 from backedge.passes.graph import Graph, Node, Value
+from backedge.passes.match.numbering import Numbering
+from backedge.passes.match.picking import Watched
 from backedge.passes.schemas import HUB_OPSETS
 from backedge.passes.types import DType, TensorType
+from backedge.runtime.compare.runnables import Runnable
+from backedge.runtime.oracles import Outcome
 from proofs import classes, mutants, share
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -59,16 +66,102 @@ def test_part_of_a_proof_is_told(tmp_path: Path) -> None:
     assert told in report.reasons
 
 
-def test_where_matching_fails_inputs_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*graphs: Graph) -> None:
-        raise ValueError("arguments\nare too few")
+PARTS = """(float[3] x) => (float[3] y, float[3] z) { e = Exp (x)  y = Neg (e)  z = Sin (e) }"""
 
-    monkeypatch.setattr("backedge.convert.proof.matched", failing)
-    path = SAMPLES / "newton_sqrt.onnx"
-    report = verify(path, path, trials=4)
-    assert report.verdict == "equal" and report.proof is not None and not report.proof["holds"]
-    told = "no output is proved equal: matching failed (ValueError: arguments are too few)"
-    assert told in report.reasons
+
+def many_nodes(path: Path, last: str = "Neg") -> Path:
+    chain = " ".join(f"v{at + 1} = {'Abs' if at % 2 else 'Sin'} (v{at})" for at in range(200))
+    return model(path, f"(float[3] v0) => (float[3] y) {{ {chain} y = {last} (v200) }}")
+
+
+def test_a_proof_that_reaches_its_limit_is_given_up(tmp_path: Path) -> None:
+    a = to_hub(load(many_nodes(tmp_path / "a.onnx")))
+    looks: list[int] = []
+
+    def excess() -> str:
+        looks.append(1)
+        return "it takes too long" if len(looks) > 3 else ""
+
+    found = prove(a, a, excess=excess)
+    assert not found.holds and found.given_up == found.why == "it takes too long" and not found.proved
+    assert len(looks) == 4 and prove(a, a).holds
+
+
+@pytest.mark.parametrize("limit, last, verdict", [("time", "Tanh", "different"), ("memory", "Neg", "equal")])
+def test_what_is_given_up_is_tried(
+    limit: str, last: str, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No share of the time is left for a proof, or all of the time and no memory."""
+    monkeypatch.setattr(verification, "PROOF", 0.0 if limit == "time" else 1.0)
+    if limit == "memory":
+        monkeypatch.setattr(limits, "room", int)
+        monkeypatch.setattr(guard, "_private_memory", iter(range(10**6)).__next__)
+    report = verify(many_nodes(tmp_path / "a.onnx"), many_nodes(tmp_path / "b.onnx", last), trials=4)
+    assert report.verdict == verdict and len(report.trials) >= 4
+    assert report.proof is not None and not report.proof["holds"]
+    word, option = ("longer", "--timeout") if limit == "time" else ("more memory", "--memory")
+    (told,) = [reason for reason in report.reasons if "given up" in reason]
+    assert told.startswith(f"the proof was given up, as it takes {word} than") and option in told
+
+
+@pytest.mark.parametrize(
+    "fault, last, verdict",
+    [
+        (RecursionError("too deep"), "Tanh", "different"),
+        (MemoryError(), "Neg", "equal"),
+        (KeyError("k"), "Neg", "equal"),
+    ],
+)
+def test_a_fault_in_matching_decides_nothing(
+    fault: Exception, last: str, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(Numbering, "of", failing)
+    monkeypatch.setattr(Watched, "of", failing)
+    report = verify(many_nodes(tmp_path / "a.onnx"), many_nodes(tmp_path / "b.onnx", last), trials=2)
+    assert report.verdict == verdict and report.proof is not None and not report.proof["holds"]
+    word = "no memory left" if isinstance(fault, MemoryError) else type(fault).__name__
+    assert any("the proof was given up" in reason and word in reason for reason in report.reasons)
+
+
+def test_what_no_runtime_loads_is_not_tried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two files that are proved equal, where B's runtime takes too long to load it: other inputs tell nothing."""
+    asked: list[str] = []
+
+    def answering(path: Path, *_: Any) -> list[Runnable]:
+        def run(batches: Iterable[Any]) -> Iterator[Outcome]:
+            for _ in batches:
+                asked.append(path.name)
+                yield Outcome(error="not loaded within 1 s", stage="load")
+
+        return [Runnable("onnxruntime", run)] if path.name == "b.onnx" else []
+
+    monkeypatch.setattr(verification, "_runtimes", answering)
+    a, b = many_nodes(tmp_path / "a.onnx"), many_nodes(tmp_path / "b.onnx")
+    report = verify(a, b, trials=40)
+    assert report.verdict == "unconfirmed" and report.proof is not None and report.proof["holds"]
+    assert len(report.trials) == asked.count("b.onnx") == 3
+    assert any("every output is proved equal" in reason for reason in report.reasons)
+    assert any("not loaded within 1 s" in reason for reason in report.reasons)
+
+
+def test_a_fault_in_a_further_attempt_takes_nothing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is proved without it is: `y` here, whatever lowering operators alone would give."""
+    a = model(tmp_path / "a.onnx", PARTS)
+    b = model(tmp_path / "b.onnx", PARTS.replace("Sin", "Tanh"))
+    strict = proof.matched
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) > 2 or options.get("reals"):
+            raise KeyError("k")
+        return strict(*arguments, **options)
+
+    monkeypatch.setattr(proof, "matched", failing)
+    report = verify(a, b, trials=2)
+    assert report.verdict == "different" and report.proof is not None
+    assert report.proof["outputs"] == {"y": True, "z": False} and "KeyError" in report.proof["given_up"]
 
 
 @pytest.mark.parametrize(
