@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from .graph import Graph, Node, Value
-from .infer import constant_array, infer_strictly, words
+from .infer import constant_array, infer_strictly
+from .infer_elementwise import words
 from .loop import truth_of
 from .protos import AttributeRef, node_to_proto
 from .tensor import TensorData

@@ -1,22 +1,14 @@
-"""Regions in regions: how deep they may stand in each other, and the stack that work on them needs.
+"""Regions in regions: how deep they may stand in each other.
 
-Whoever works on a graph calls itself for each region, rules among it. Python's limit on calls in each other, which is
-there against endless recursion, is set higher for a deep graph; no format is read with more than `DEEPEST`.
+Whoever works on a graph calls itself for each region, rules among it: see `limits.allow_calls`. No format is read with
+more than `DEEPEST`.
 """
 
 from __future__ import annotations
 
-import sys
-
 from .errors import TooLarge
 from .graph import Graph, Node
-from .limits import DEEPEST
-
-_FRAMES = 50
-"""Calls of Python functions, at most, that work on a region in another one takes."""
-
-_ENOUGH = 500
-"""Calls that are left to everything else."""
+from .limits import DEEPEST, allow_calls
 
 
 def deepest(graph: Graph) -> tuple[int, Node | None]:
@@ -42,6 +34,4 @@ def admit(graph: Graph) -> None:
     depth, node = deepest(graph)
     if depth > DEEPEST:
         raise TooLarge(f"{node!r}: {depth} regions stand in each other, more than {DEEPEST}")
-    needed = _ENOUGH + _FRAMES * depth
-    if needed > sys.getrecursionlimit():
-        sys.setrecursionlimit(needed)
+    allow_calls(depth)

@@ -373,8 +373,13 @@ class Graph:
 
     # copying -------------------------------------------------------------------------------------
 
-    def copy(self, mapping: dict[Value, Value] | None = None) -> Graph:
-        """A deep copy (constant data is shared). `mapping` is filled with old value -> new value."""
+    def copy(self, mapping: dict[Value, Value] | None = None, *, regions: bool = True) -> Graph:
+        """A deep copy (constant data is shared).
+
+        Args:
+            mapping: is filled with old value -> new value.
+            regions: False: nodes of the copy have the same regions as the old ones, where nobody changes them.
+        """
         mapping = {} if mapping is None else mapping
         new = Graph(self.dialect, self.name)
         new.opsets, new.functions, new.meta = dict(self.opsets), dict(self.functions), dict(self.meta)
@@ -395,7 +400,7 @@ class Graph:
             twin.attributes = dict(node.attributes)
             twin.captured = node.captured
             twin.meta = None if node.meta is None else dict(node.meta)
-            twin.regions = {name: region.copy() for name, region in node.regions.items()}
+            twin.regions = {name: region.copy() if regions else region for name, region in node.regions.items()}
             twin.outputs = [clone(value, twin) for value in node.outputs]
             pairs.append((node, twin))
         for node, twin in pairs:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
 from .graph import Graph, Node, Value
+from .infer_elementwise import infer_elementwise
 from .infer_formal import completed
 from .infer_ml import DOMAIN as ML
 from .infer_ml import TOKENIZER, infer_ml
@@ -40,10 +41,10 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
     bodies' values are given their types on the way.
     """
     if node.domain == loops.DOMAIN:
-        return _infer_loop(node) if node.op_type == "Loop" else _infer_if(node)
+        return _infer_regions(node)
     if node.domain == ML or node.op == TOKENIZER:
         return [None] * len(node.outputs) if problem(node) else infer_ml(node)
-    quick = _elementwise(node)
+    quick = infer_elementwise(node)
     if quick is not None:
         return [quick]
     if node.regions:
@@ -167,59 +168,14 @@ def infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[T
     ]
 
 
-def words(text: str) -> frozenset[str]:
-    """The words of a text with blanks between them."""
-    return frozenset(text.split())
-
-
-# Elementwise operators, by far the most frequent, need no protos where their operands have one type or shape.
-# Those of other domains than ONNX's stand here as domain.Operator: ONNX infers nothing for them.
-_SAME = words(
-    "Abs Neg Exp Log Sqrt Relu Sigmoid Tanh Sin Cos Tan Floor Ceil Round Sign Reciprocal Erf "
-    "Identity Not Softplus Softsign Elu Selu LeakyRelu PRelu HardSigmoid HardSwish Mish Gelu Clip Dropout "
-    "Softmax LogSoftmax BatchNormalization GroupNormalization InstanceNormalization MeanVarianceNormalization"
-)
-_BROADCAST = words("Add Sub Mul Div Max Min Mod And Or Xor Sum Mean BitwiseAnd BitwiseOr BitwiseXor")
-_COMPARE = words("Equal Less Greater LessOrEqual GreaterOrEqual")
-
-
-def _elementwise(node: Node) -> TensorType | None:
-    """The type of an elementwise operator's one output where it is plain to see."""
-    if len(node.outputs) != 1 or not node.inputs:
-        return None
-    name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-    first = node.inputs[0].type if node.inputs[0] is not None else None
-    if not isinstance(first, TensorType) or first.dtype is None or first.shape is None:
-        return None
-    if name in _SAME:
-        return first
-    if name not in _BROADCAST and name not in _COMPARE:
-        return None
-    shape = first.shape
-    for value in node.inputs[1:] if node.version >= 7 else ():  # before, the first alone said the shape
-        other = value.type if value is not None else None
-        if not isinstance(other, TensorType) or other.dtype is not first.dtype or other.shape is None:
-            return None
-        if not shape:
-            shape = other.shape
-        elif other.shape and other.shape != shape:
-            return None
-    return TensorType(DType.BOOL, shape) if name in _COMPARE else TensorType(first.dtype, shape)
-
-
 def infer(graph: Graph, *, known: bool = False) -> None:
     """Give every value of a hub (or ONNX) graph the type that inference finds, merged with what it had.
 
     Args:
         known: also visit nodes whose outputs all have a settled type already.
     """
-    begun = _CARRIED.get() is None
-    token = _CARRIED.set({}) if begun else None
-    try:
+    with _inferring(_Inferred()):
         _infer(graph, known)
-    finally:
-        if token is not None:
-            _CARRIED.reset(token)
 
 
 def _infer(graph: Graph, known: bool) -> None:
@@ -290,23 +246,102 @@ def static_trips(loop: loops.Loop) -> int | None:
     return loops.trip_count(loop, Value.array).exact
 
 
-_CARRIED: ContextVar[dict[Node, list[Type | None]] | None] = ContextVar("carried", default=None)
-"""What each loop's carried values were found to be so far while a graph is inferred. Types around a loop only widen
-meanwhile, so that a loop which is come to again begins with them: nests would take twice as long at each level else."""
+_Found = tuple[Hashable, Sequence[Type | None]]
+"""Of what the types of a node's outputs followed (see `_facts`), and these."""
 
 
-def _infer_loop(node: Node) -> Sequence[Type | None]:
+@dataclass(slots=True)
+class _Inferred:
+    """What was found of nodes with regions while a graph is inferred. Who comes to such a node again from the level
+    around it begins with that: nests would take twice as long at each level else.
+
+    Attributes:
+        found: what is known of nodes.
+        carried: what a loop's carried values were found to be so far. Types around a loop only widen meanwhile.
+        too_narrow: nodes in whose regions types may be left that follow from operands' types which are wider now.
+    """
+
+    found: dict[Node, _Found] = field(default_factory=dict)
+    carried: dict[Node, list[Type | None]] = field(default_factory=dict)
+    too_narrow: set[Node] = field(default_factory=set)
+
+
+_INFERRED: ContextVar[_Inferred | None] = ContextVar("inferred", default=None)
+
+
+@contextmanager
+def _inferring(known: _Inferred) -> Iterator[_Inferred]:
+    token = _INFERRED.set(known)
+    try:
+        yield known
+    finally:
+        _INFERRED.reset(token)
+
+
+_BUILT: ContextVar[dict[Node, _Found] | None] = ContextVar("built", default=None)
+
+
+@contextmanager
+def inferred_once() -> Iterator[None]:
+    """While a graph is built from the inside outwards: a node with regions whose types were asked for is taken as it
+    is where it stands in a region of the next one. Nobody changes what stands in it meanwhile."""
+    token = _BUILT.set({})
+    try:
+        yield
+    finally:
+        _BUILT.reset(token)
+
+
+def _infer_regions(node: Node) -> Sequence[Type | None]:
+    """The types of a Loop's or an If's outputs, its regions inferred unless they are already."""
+    known = _INFERRED.get()
+    if known is None:
+        built = _BUILT.get()
+        with _inferring(_Inferred({} if built is None else built)):
+            return _infer_regions(node)
+    before = known.found.get(node)
+    if before is None or before[0] != _facts(node):
+        if node in known.too_narrow:
+            for region in node.regions.values():
+                _drop_shapes(region, known)
+                for value in region.inputs:
+                    if isinstance(value.type, TensorType):
+                        value.type = (value.meta or {}).get(FORMAL) or replace(value.type, shape=None)
+        found = _infer_loop(node, known) if node.op_type == "Loop" else _infer_if(node)
+        before = known.found[node] = _facts(node), found
+    known.too_narrow.discard(node)
+    return before[1]
+
+
+def _facts(node: Node) -> Hashable:
+    """What the types of a Loop's or an If's outputs follow from; the insides of its regions stand for themselves."""
+    operands = [None if value is None else (value.type, _content(value)) for value in node.inputs]
+    regions = [
+        (region, len(region), *((value, value.type) for value in (*region.inputs, *region.outputs)))
+        for region in node.regions.values()
+    ]
+    return (*operands, node.attributes.get("slots"), *regions)
+
+
+def _content(value: Value) -> Hashable:
+    """The elements of a small constant; None where it is none."""
+    data = small_constant(value)
+    if data is None:
+        return None
+    return tuple(data.numpy().ravel().tolist()) if data.dtype is DType.STRING else data.numpy().tobytes()
+
+
+def _infer_loop(node: Node, known: _Inferred) -> Sequence[Type | None]:
     loop = loops.Loop(node)
     carried = loop.of(loops.Carried)
-    earlier = _CARRIED.get()
     for entry in loop.entries:
         if entry.body_input is None:
             continue
         match entry.slot:
             case loops.Carried() | loops.Captured():
                 found = entry.operand.type if entry.operand else None
-                known = None if isinstance(entry.slot, loops.Carried) else entry.body_input.type
-                entry.body_input.type = merge(known, found)
+                stated = None if isinstance(entry.slot, loops.Carried) else entry.body_input.type
+                entry.body_input.type = merge(stated, found)
             case loops.Sliced():
                 found = _part_type(entry.slot, entry.operand.type if entry.operand else None)
                 entry.body_input.type = merge(entry.body_input.type, found)
@@ -314,29 +349,30 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
                 entry.body_input.type = tensor(DType.INT64)
             case loops.Condition():
                 entry.body_input.type = tensor(DType.BOOL)
-    if earlier is not None and node in earlier:
-        for entry, found in zip(carried, earlier[node], strict=True):
+    if node in known.carried:
+        for entry, found in zip(carried, known.carried[node], strict=True):
             if entry.body_input is not None:
                 entry.body_input.type = widen(found, entry.body_input.type)
     seen = [(entry.body_input, entry.operand) for entry in loop.of(loops.Captured)]
     for _ in range(4):  # each round only loosens dimensions: shape, then rank
         with constants_around(seen):
-            infer(loop.body, known=True)
+            _infer(loop.body, known=True)
         changed = False
         for entry in carried:
             assert entry.body_input is not None and entry.body_output is not None
             wide = widen(entry.body_input.type, entry.body_output.type) if entry.body_output.type is not None else None
             if wide is None:
-                known = entry.body_input.type
-                wide = TensorType(known.dtype) if isinstance(known, TensorType) else known
+                type = entry.body_input.type
+                wide = TensorType(type.dtype) if isinstance(type, TensorType) else type
             if wide != entry.body_input.type:
                 entry.body_input.type = wide
                 changed = True
         if not changed:
             break
+        _drop_shapes(loop.body, known)
+    else:
         drop_shapes(loop.body)
-    if earlier is not None:
-        earlier[node] = [None if entry.body_input is None else entry.body_input.type for entry in carried]
+    known.carried[node] = [None if entry.body_input is None else entry.body_input.type for entry in carried]
     trips = static_trips(loop)
     results: list[Type | None] = []
     for entry in loop.entries:
@@ -350,6 +386,16 @@ def _infer_loop(node: Node) -> Sequence[Type | None]:
             fills = isinstance(entering, OptionalType) and leaving is not None and not isinstance(leaving, OptionalType)
             results.append(leaving if trips or fills else entering)  # what ONNX says of a body that fills an optional
     return results
+
+
+def _drop_shapes(body: Graph, known: _Inferred) -> None:
+    """As `drop_shapes`; of what stands in regions inside only if it is inferred again, of wider operands."""
+    for node in body.nodes:
+        if node.regions:
+            known.too_narrow.add(node)
+        for value in node.outputs:
+            if isinstance(value.type, TensorType):
+                value.type = replace(value.type, shape=None)
 
 
 def drop_shapes(graph: Graph) -> None:
@@ -386,7 +432,7 @@ def _infer_if(node: Node) -> Sequence[Type | None]:
         for inner, outer in seen:
             inner.type = merge(inner.type, outer.type if outer else None)
         with constants_around(seen):
-            infer(region, known=True)
+            _infer(region, known=True)
     branches = [region.outputs for region in node.regions.values()]
     return [widen(a.type, b.type) for a, b in zip(*branches, strict=True)]
 

@@ -10,13 +10,20 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import sys
 import weakref
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
 
-DEEPEST = 100
+DEEPEST = 500
 """How many regions may stand in each other."""
+
+_FRAMES = 50
+"""Calls of Python functions, at most, that work on a region in another one takes."""
+
+_ENOUGH = 500
+"""Calls that are left to everything else."""
 
 MOST_NODES = 2_000_000
 """Nodes of a model whose functions stand where they are called."""
@@ -49,6 +56,18 @@ ADDRESS_SPACE = 400 << 20
 less: with exit code 1, or as if by Ctrl-C."""
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
+
+
+def allow_calls(depth: int = DEEPEST) -> None:
+    """Set Python's limit on calls in each other, which is there against endless recursion, high enough for work on so
+    many regions in each other.
+
+    Calls from Python to Python take none of the machine's stack; what else such work calls takes less than 2 KB of it
+    for each region.
+    """
+    needed = _ENOUGH + _FRAMES * depth
+    if needed > sys.getrecursionlimit():
+        sys.setrecursionlimit(needed)
 
 
 def memory() -> int:

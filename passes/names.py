@@ -15,6 +15,7 @@ class Names:
         self._interface = set(interface)
         self._used: set[str] = set()
         self._next: dict[str, int] = {}
+        self._bases: dict[str, str] = {}  # of names with a number
 
     @staticmethod
     def of(graph: Graph) -> Names:
@@ -22,13 +23,15 @@ class Names:
         return Names(value.name for inner in graph.graphs() for value in inner.values())
 
     def fresh(self, base: str) -> str:
-        """A name for a new value: `base` if it is free, else base_1, base_2 ..."""
-        base = base or "v"
-        name = base
+        """A name for a new value: `base` if it is free, else base_1, base_2 ...; the next one if `base` was made so."""
+        name = base = base or "v"
+        base = self._bases.get(base, base) if base in self._used else base
         while name in self._used or name in self._reserved:
             number = self._next.get(base, 1)
             self._next[base] = number + 1
             name = f"{base}_{number}"
+        if name != base:
+            self._bases[name] = base
         self._used.add(name)
         return name
 

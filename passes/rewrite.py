@@ -23,7 +23,7 @@ import numpy as np
 from .errors import Unsupported
 from .faults import blaming
 from .graph import GIVEN, Graph, Node, Value
-from .infer import constants_around
+from .infer import constants_around, inferred_once
 from .loop import DOMAIN as HUB_DOMAIN
 from .loop import Captured, Loop, Slot, slot_indices
 from .names import Names
@@ -160,7 +160,7 @@ class Rewriter:
             twin.data, twin.meta = value.data, value.meta
             if value.data is not None:
                 new.constants.append(twin)
-        with model_walk() as self.refusals:
+        with model_walk() as self.refusals, inferred_once():
             outputs = op.inline(graph, new.inputs)
         new.outputs = [op.named(value, old.name) for value, old in zip(outputs, graph.outputs, strict=True)]
         new.meta = dict(graph.meta)

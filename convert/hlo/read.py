@@ -11,7 +11,7 @@ from typing import Any
 from ...passes.errors import InvalidModel
 from ...passes.garbage import bulk
 from ...passes.graph import Graph, Node, Value
-from ...passes.limits import DEEPEST
+from ...passes.limits import DEEPEST, allow_calls
 from ...passes.names import Names
 from ...passes.node import ORIGIN
 from ...passes.tensor import TensorData
@@ -109,6 +109,7 @@ class _Reader:
         if len(self.open) > DEEPEST:
             raise error_at(computation, f"computations are nested more than {DEEPEST} deep")
         self.open.append(computation.name)
+        allow_calls(len(self.open))
         try:
             return _GraphReader(self, computation, root).read()
         finally:

@@ -18,7 +18,7 @@ from ...passes.errors import InvalidModel
 from .dialect import Tree
 from .types import shown
 
-DEEPEST = 300
+DEEPEST = 1_600
 """How deep elements may nest: about a hundred loops inside each other."""
 
 _LONGEST_TEXT = 100

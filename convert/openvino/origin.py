@@ -39,7 +39,7 @@ Source = Input | Output | TensorData | None
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """One operator of the piece, its regions copies that nobody changes."""
+    """One operator of the piece, its regions copies that nobody changes (`copied_region`)."""
 
     op: tuple[str, str]
     version: int
@@ -49,13 +49,27 @@ class Step:
     regions: dict[str, Graph]
 
     @staticmethod
-    def of(node: Node, inputs: list[Source]) -> Step:
-        regions = {name: region.copy() for name, region in node.regions.items()}
+    def of(node: Node, inputs: list[Source], copies: dict[Graph, Graph]) -> Step:
+        regions = {name: copied_region(region, copies) for name, region in node.regions.items()}
         return Step(node.op, node.version, node.captured, inputs, dict(node.attributes), regions)
 
-    def is_like(self, node: Node) -> bool:
+    def is_like(self, node: Node, compared: Compared) -> bool:
         """Whether a node is the same operator with as many inputs, whatever feeds it."""
-        return len(node.inputs) == len(self.inputs) and _same_operator(node, self)
+        return len(node.inputs) == len(self.inputs) and _same_operator(node, self, compared)
+
+
+Compared = dict[tuple[Graph, Graph], bool]
+"""Regions that were compared, and whether they are the same: one inside of others is looked at with each of these."""
+
+
+def copied_region(region: Graph, copies: dict[Graph, Graph]) -> Graph:
+    """A copy of a region; those inside of it are copied once for all layers around them, which `copies` is for."""
+    made = copies.get(region)
+    if made is None:
+        made = copies[region] = region.copy(regions=False)
+        for node in made.nodes:
+            node.regions = {name: copied_region(inner, copies) for name, inner in node.regions.items()}
+    return made
 
 
 @dataclass(eq=False, slots=True)
@@ -99,13 +113,13 @@ def _same_attribute(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _same_operator(one: Node, other: Node | Step) -> bool:
+def _same_operator(one: Node, other: Node | Step, compared: Compared) -> bool:
     return (
         one.op == other.op
         and one.version == other.version
         and one.captured == other.captured
         and _same_attributes(one.attributes, other.attributes)
-        and _same_regions(one.regions, other.regions)
+        and _same_regions(one.regions, other.regions, compared)
     )
 
 
@@ -113,14 +127,20 @@ def _same_attributes(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return one.keys() == other.keys() and all(_same_attribute(value, other[name]) for name, value in one.items())
 
 
-def _same_regions(regions: Mapping[str, Graph], others: Mapping[str, Graph]) -> bool:
+def _same_regions(regions: Mapping[str, Graph], others: Mapping[str, Graph], compared: Compared) -> bool:
     """Whether regions of the same names compute the same with the same operators."""
-    return regions.keys() == others.keys() and all(
-        _same_graph(region, others[name]) for name, region in regions.items()
-    )
+    if regions.keys() != others.keys():
+        return False
+    for name, region in regions.items():
+        pair = region, others[name]
+        if pair not in compared:
+            compared[pair] = _same_graph(*pair, compared)
+        if not compared[pair]:
+            return False
+    return True
 
 
-def _same_graph(one: Graph, other: Graph) -> bool:
+def _same_graph(one: Graph, other: Graph, compared: Compared) -> bool:
     if len(one.inputs) != len(other.inputs) or len(one.outputs) != len(other.outputs) or len(one) != len(other):
         return False
     twins: dict[Value, Value] = dict(zip(one.inputs, other.inputs, strict=True))
@@ -140,7 +160,7 @@ def _same_graph(one: Graph, other: Graph) -> bool:
     for node, twin in zip(one.topological(), other.topological(), strict=True):
         if len(node.outputs) != len(twin.outputs) or len(node.inputs) != len(twin.inputs):
             return False
-        if not all_same(node.inputs, twin.inputs) or not _same_operator(node, twin):
+        if not all_same(node.inputs, twin.inputs) or not _same_operator(node, twin, compared):
             return False
         twins.update(zip(node.outputs, twin.outputs, strict=True))
     return all_same(one.outputs, other.outputs)

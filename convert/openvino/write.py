@@ -5,7 +5,7 @@ Constants are stored as they are: nothing is compressed to f16.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 from typing import IO
 
@@ -48,9 +48,9 @@ def write(graph: Graph, path: Path) -> None:
 class _Layout:
     """Which layer of a graph gets which id, and which layer and port each value comes from."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, sinks_of_model: Set[Node]) -> None:
         self.graph = graph
-        body, sinks = file_order(graph)
+        body, sinks = file_order(graph, sinks_of_model)
         self.layers: list[Node | Value] = [*graph.inputs, *body, *sinks]
         self.first_result = len(self.layers)
         self.ids = Ids(len(graph.inputs), self.first_result, len(graph.outputs))
@@ -84,6 +84,7 @@ class _Writer:
         self._file = file
         self._lines: list[str] = []
         self._depth = 0
+        self._sinks: set[Node] = set()
 
     # elements ------------------------------------------------------------------------------------
 
@@ -208,7 +209,7 @@ class _Writer:
         name = node.name or (meta.name if meta is not None else "") or (node.outputs[0].name if node.outputs else "")
         version = f"opset{node.version}" if node.domain == DOMAIN else node.domain
         data = [(key, spell(value)) for key, value in node.attributes.items() if key not in MAP_ATTRIBUTES]
-        layouts = {name: _Layout(region) for name, region in node.regions.items()}
+        layouts = {name: _Layout(region, self._sinks) for name, region in node.regions.items()}
         looping = "body" in layouts
         ids = {name: layout.ids for name, layout in layouts.items()}
         self._open("layer", _head(number, name, node.op_type, version))
@@ -251,7 +252,8 @@ class _Writer:
         net = _net(graph)
         self._lines.append('<?xml version="1.0"?>\n')
         self._open("net", [("name", graph.name), ("version", str(net.version))])
-        self._graph(_Layout(graph))
+        self._sinks = sinks_in(graph)
+        self._graph(_Layout(graph, self._sinks))
         self._close("net")
         self._flush()
 
@@ -320,11 +322,18 @@ def _net(graph: Graph) -> Net:
 _ASSIGN, _READ = (DOMAIN, "Assign"), (DOMAIN, "ReadValue")
 
 
-def is_sink(node: Node) -> bool:
-    """Whether the node writes a variable, itself or in a body."""
-    return node.op == _ASSIGN or any(
-        inner.op == _ASSIGN for region in node.regions.values() for _, inner in region.walk()
-    )
+def sinks_in(graph: Graph) -> set[Node]:
+    """The nodes that write a variable, themselves or in a body, of a graph and of all bodies in it."""
+    around = {region: (outer, node) for outer, node in graph.walk() for region in node.regions.values()}
+    found: set[Node] = set()
+    for inner, node in graph.walk():
+        if node.op != _ASSIGN:
+            continue
+        found.add(node)
+        while inner in around and around[inner][1] not in found:
+            inner, node = around[inner]
+            found.add(node)
+    return found
 
 
 def _check_closed(graph: Graph, nodes: list[Node]) -> None:
@@ -334,7 +343,7 @@ def _check_closed(graph: Graph, nodes: list[Node]) -> None:
             raise Unsupported(f"value {value.name!r}", f"graph {graph.name!r} uses it from outside")
 
 
-def file_order(graph: Graph) -> tuple[list[Node | Value], list[Node]]:
+def file_order(graph: Graph, sinks_of_model: Set[Node]) -> tuple[list[Node | Value], list[Node]]:
     """(constants and nodes, sinks) in file order; constants stand as their Values.
 
     OpenVINO walks depth first from the last sink to the first and from the last Result to the first, takes the
@@ -371,7 +380,7 @@ def file_order(graph: Graph) -> tuple[list[Node | Value], list[Node]]:
                 order.append(item)
                 stack.pop()
 
-    sinks = [node for node in nodes if is_sink(node)]
+    sinks = [node for node in nodes if node in sinks_of_model]
     for node in reversed(sinks):
         visit(node)
     for value in reversed(graph.outputs):

@@ -1,4 +1,7 @@
-"""A canonical Loop while it is made another one: its slots one by one, over a copy of its body."""
+"""A canonical Loop while it is made another one: its slots one by one, over a copy of its body.
+
+Regions inside of the body stay as they are until the body is built anew, which rewrites them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from ..constant_analysis import static_array
 from ..graph import Node, Value
 from ..loop import Captured, Carried, Condition, Iteration, Loop, Sliced, Slot, Stacked, trip_count
 from ..rewrite import Builder, Rewriter
-from ..structure.simplify import RemoveDead
+from ..structure.simplify import remove_dead
 from ..tensor import TensorData
 from ..types import DType, TensorType, Type
 from .affine import Lines
@@ -58,7 +61,7 @@ class LoopDraft:
     def __init__(self, op: Builder, node: Node, vocabulary: Vocabulary) -> None:
         self.op, self.node, self.vocabulary = op, node, vocabulary
         twins: dict[Value, Value] = {}
-        self.body = node.regions["body"].copy(twins)
+        self.body = node.regions["body"].copy(twins, regions=False)
         loop = Loop(node)
         self.trip, self.initial_condition = loop.trip, loop.initial_condition
         self.slots = [
@@ -136,7 +139,7 @@ class LoopDraft:
         body, op = self.body, self.op
         body.outputs = [entry.body_output for entry in self.slots if entry.body_output is not None]
         body.inputs = [entry.body_input for entry in self.slots if entry.body_input is not None]
-        RemoveDead()(body)
+        remove_dead(body)
         used = {value for node in body.nodes for value in node.inputs} | set(body.outputs)
         self.slots = [e for e in self.slots if not isinstance(e.slot, Iteration | Captured) or _stays(e, used)]
         body.inputs = [entry.body_input for entry in self.slots if entry.body_input is not None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..graph import Node, Value
-from ..infer import words
+from ..infer_elementwise import words
 from ..sizes import OpenSize, at_least
 from ..types import DType
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..constraints import allowed, shared_type_names, spelled
 from ..graph import Node, Value
-from ..infer import words
+from ..infer_elementwise import words
 from ..types import DType, TensorType
 from .build import StepBuilder
 from .steps import SHORT_INTEGERS, as_type, attribute, tensor_type

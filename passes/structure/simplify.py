@@ -79,18 +79,21 @@ class RemoveDead:
     """
 
     def __call__(self, graph: Graph) -> PassResult:
-        modified = False
-        for inner in graph.graphs():
-            live = set(inner.outputs)
-            dead: list[Node] = []
-            for node in reversed(inner.topological()):
-                if any(value in live for value in node.outputs):
-                    live.update(value for value in node.inputs if value is not None)
-                else:
-                    dead.append(node)
-            inner.remove_nodes(dead)
-            live.update(inner.inputs)
-            alive = [value for value in inner.constants if value in live]
-            modified |= bool(dead) or len(alive) < len(inner.constants)
-            inner.constants = alive
-        return PassResult(graph, modified)
+        return PassResult(graph, any([remove_dead(inner) for inner in graph.graphs()]))
+
+
+def remove_dead(graph: Graph) -> bool:
+    """Take out what nothing uses of one graph, not of its regions; whether there was anything."""
+    live = set(graph.outputs)
+    dead: list[Node] = []
+    for node in reversed(graph.topological()):
+        if any(value in live for value in node.outputs):
+            live.update(value for value in node.inputs if value is not None)
+        else:
+            dead.append(node)
+    graph.remove_nodes(dead)
+    live.update(graph.inputs)
+    alive = [value for value in graph.constants if value in live]
+    modified = bool(dead) or len(alive) < len(graph.constants)
+    graph.constants = alive
+    return modified

@@ -22,7 +22,7 @@ from ...passes.loop import is_loop
 from .cache import can_compile, compiled, on_hand
 from .call import AT_RUN_TIME, Ready
 from .function import Argument, Array, Function, describe, fixed_operands, generate, generate_graph
-from .operators import graphs_in, refusal, type_refusal
+from .operators import graphs_in, nests_too_deeply, refusal, type_refusal
 from .tensors import Decline
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ def compile_loop(node: Node) -> CompiledLoop | WidenedLoop | None:
     Cheap: nothing is compiled and Numba isn't imported before the first call.
     """
     if not is_loop(node) or not can_compile():
+        return None
+    if nests_too_deeply(node.regions.values()):
+        log.debug("%r is not compiled: too many regions stand in each other", node)
         return None
     why = type_refusal(graphs_in(node))
     if why is not None:
@@ -71,7 +74,7 @@ def _of_code(node: Node) -> CompiledLoop | None:
 
 def compile_graph(graph: Graph) -> CompiledCode | None:
     """A compiled form of a whole hub graph whose sizes are known (`passes.structure.fixed_shapes`), or None."""
-    if not can_compile():
+    if not can_compile() or nests_too_deeply([graph]):
         return None
     from .legal import legal_graph
 

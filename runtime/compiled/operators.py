@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ...passes.graph import Graph, Node
-from ...passes.loop import DOMAIN
+from ...passes.loop import DOMAIN, is_loop
 from ...passes.types import TensorType
 from . import elementwise, filtered, indices, matmul, reduction, selection, shapes, sliding, traced
 from .elementwise import Emit
@@ -24,10 +24,32 @@ OPERATORS: Mapping[str, Emit] = {
 }
 _CONTROL = {"Loop", "If"}
 
+_MOST_LOOPS = 19
+"""Loops of regions: with the one around them, Python takes 20 statements in each other that are loops."""
+
+_MOST_REGIONS = 60
+"""Python takes 100 levels of indentation."""
+
 
 def graphs_in(node: Node) -> list[Graph]:
     """The regions of a node, and all inside them."""
     return [found for region in node.regions.values() for found in region.graphs()]
+
+
+def nests_too_deeply(graphs: Iterable[Graph]) -> bool:
+    """Whether more regions of graphs stand in each other than Python's compiler takes of statements.
+
+    A nest that is too deep is found out before anything is made of it: each of its loops asks.
+    """
+    stack = [(graph, 0, 0) for graph in graphs]
+    while stack:
+        graph, loops, regions = stack.pop()
+        if loops > _MOST_LOOPS or regions > _MOST_REGIONS:
+            return True
+        for node in graph.nodes:
+            more = loops + is_loop(node)
+            stack.extend((region, more, regions + 1) for region in node.regions.values())
+    return False
 
 
 def refusal(graphs: Sequence[Graph]) -> str | None:

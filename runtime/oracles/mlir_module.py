@@ -31,7 +31,7 @@ import ml_dtypes
 import numpy as np
 
 from ...passes.errors import InvalidModel, Unsupported
-from ...passes.limits import DEEPEST
+from ...passes.limits import DEEPEST, allow_calls
 from .hlo_names import INPUTS, OUTPUTS, interface_names
 from .mlir_assertions import keep_assertions
 from .mlir_bindings import bindings, context_of, deserialized
@@ -99,6 +99,7 @@ def describe(data: bytes, file: bytes = b"") -> list[Any]:
         Unsupported: an operation of CHLO that they have no StableHLO for.
     """
     ir, stablehlo, module = _parsed_module(data)
+    allow_calls()
     with module.context:
         _expand_chlo(ir, module)
         writer = _Writer(ir, stablehlo, file)

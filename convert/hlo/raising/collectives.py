@@ -9,7 +9,7 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
-from ....passes.infer import words
+from ....passes.infer_elementwise import words
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType

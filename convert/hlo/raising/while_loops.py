@@ -95,7 +95,7 @@ def recover_loops(graph: Graph) -> Graph:
 def while_loop(op: Builder, node: Node) -> Sequence[Value]:
     """While: `condition` on the state, then `body`, as long as it is true."""
     state = [value for value in node.inputs if value is not None]
-    condition, body = node.regions["condition"], node.regions["body"].copy()
+    condition, body = node.regions["condition"], node.regions["body"].copy(regions=False)
     if not len(state) == len(body.inputs) == len(body.outputs) == len(condition.inputs) == len(node.outputs):
         raise InvalidModel(f"{node!r}: its condition and its body take other values than it has")
     first = op.inline(condition, state)[0]
@@ -118,7 +118,7 @@ def while_loop(op: Builder, node: Node) -> Sequence[Value]:
 
 def _inlined(condition: Graph, body: Graph) -> Value:
     """The condition of the state that a body leaves, computed at its end."""
-    tail = condition.copy()
+    tail = condition.copy(regions=False)
     state = dict(zip(tail.inputs, body.outputs, strict=True))
     for node in tail.nodes:
         node.inputs = [None if value is None else state.get(value, value) for value in node.inputs]

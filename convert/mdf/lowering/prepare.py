@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 
 from ....passes.constant_analysis import static_array, static_branch
 from ....passes.core import is_core
@@ -194,7 +195,7 @@ def _loop(op: Builder, node: Node) -> Sequence[Value]:
     if passes_of(node).trips.most == 0:
         return without_passes(op, node)
     made = None
-    if context.inside and sum(1 for _ in node.regions["body"].walk()) <= _MOST_NODES:
+    if context.inside and len(list(islice(node.regions["body"].walk(), _MOST_NODES + 1))) <= _MOST_NODES:
         made = unrolled(op, node, _MOST_UNROLLED)
     return _rewritten(op, node) if made is None else made
 

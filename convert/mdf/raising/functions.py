@@ -17,7 +17,8 @@ from ....passes.core import DRAWING
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.faults import contradiction
 from ....passes.graph import Node, Value
-from ....passes.infer import infer_node, words
+from ....passes.infer import infer_node
+from ....passes.infer_elementwise import words
 from ....passes.opset import hub_walk
 from ....passes.opset.allowed import check
 from ....passes.rewrite import Builder

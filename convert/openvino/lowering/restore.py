@@ -16,7 +16,7 @@ from ....passes.tensor import TensorData
 from ....passes.types import merge
 from ..dialect import DOMAIN
 from ..layers import LAYERS
-from ..origin import ORIGIN, Input, Origin, Output, conforms, same_data
+from ..origin import ORIGIN, Compared, Input, Origin, Output, conforms, same_data
 from ..variables import values_read
 
 
@@ -26,8 +26,9 @@ def restore(graph: Graph) -> None:
     What was restored, and all inside of it, has its Origin in `meta`.
     """
     inputs = {value: value.name for value in graph.inputs} | values_read(graph)
+    compared: Compared = {}
     for inner in graph.graphs():
-        if inner.dialect != DOMAIN and _Restorer(inner, inputs if inner is graph else {}).run():
+        if inner.dialect != DOMAIN and _Restorer(inner, inputs if inner is graph else {}, compared).run():
             RemoveDead()(inner)
 
 
@@ -42,8 +43,8 @@ class _Found:
 class _Restorer:
     """Of one graph; `inputs` are its values that come from outside the model, by name."""
 
-    def __init__(self, graph: Graph, inputs: Mapping[Value, str]) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, inputs: Mapping[Value, str], compared: Compared) -> None:
+        self._graph, self._compared = graph, compared
         self._kept: dict[Value, tuple[Origin, int] | str] = dict(inputs)
         self._values: dict[tuple[Origin, int] | str | None, Value] = {name: value for value, name in inputs.items()}
         self._constants = {(id(value.data), value.name): value for value in graph.constants}
@@ -86,12 +87,12 @@ class _Restorer:
         results = [source.step for source in origin.results if isinstance(source, Output)]
         for number in dict.fromkeys(results):
             found = _Found()
-            if not _unify(origin, found, [(number, marked[0])]):
+            if not _unify(origin, found, [(number, marked[0])], self._compared):
                 continue
             for other in dict.fromkeys(results):
                 for node in marked[1:]:
                     wider = _Found(dict(found.nodes), dict(found.inputs))
-                    if other not in found.nodes and _unify(origin, wider, [(other, node)]):
+                    if other not in found.nodes and _unify(origin, wider, [(other, node)], self._compared):
                         found = wider
                         break
             return found
@@ -156,7 +157,7 @@ class _Restorer:
         return value
 
 
-def _unify(origin: Origin, found: _Found, pairs: list[tuple[int, Node]]) -> bool:
+def _unify(origin: Origin, found: _Found, pairs: list[tuple[int, Node]], compared: Compared) -> bool:
     """Whether these nodes are these steps, together with all that leads to them; what they are is put into `found`."""
     while pairs:
         number, node = pairs.pop()
@@ -165,7 +166,7 @@ def _unify(origin: Origin, found: _Found, pairs: list[tuple[int, Node]]) -> bool
                 return False
             continue
         step = origin.steps[number]
-        if not step.is_like(node):
+        if not step.is_like(node, compared):
             return False
         found.nodes[number] = node
         for source, value in zip(step.inputs, node.inputs, strict=True):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....passes.graph import Node, Value
-from ....passes.infer import words
+from ....passes.infer_elementwise import words
 from ....passes.preconditions import input_of
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule

@@ -30,9 +30,10 @@ class Origins:
         sources: dict[Value, tuple[Origin, int]] = {}
         inputs = {value: value.name for value in graph.inputs} | dict(read)
         owners: dict[Node, Origin] = {}
+        copies: dict[Graph, Graph] = {}
         for node, results in self._recorded:
             try:
-                origin = _origin(node, results, owners)
+                origin = _origin(node, results, owners, copies)
             except _OtherSources:
                 continue
             for index, value in enumerate(node.inputs):
@@ -47,7 +48,7 @@ class Origins:
                     value.producer.meta = {**(value.producer.meta or {}), ORIGIN: origin}
 
 
-def _origin(node: Node, results: list[Value], owners: dict[Node, Origin]) -> Origin:
+def _origin(node: Node, results: list[Value], owners: dict[Node, Origin], copies: dict[Graph, Graph]) -> Origin:
     layer = node.outputs[0].producer
     assert layer is not None
     origin = Origin(layer)
@@ -99,7 +100,7 @@ def _origin(node: Node, results: list[Value], owners: dict[Node, Origin]) -> Ori
             continue
         stack.pop()
         numbers[one] = len(origin.steps)
-        origin.steps.append(Step.of(one, [source(value) for value in one.inputs]))
+        origin.steps.append(Step.of(one, [source(value) for value in one.inputs], copies))
     for value in results:
         if value.name == "" and value.producer is None:  # an output that nobody wants
             origin.results.append(None)

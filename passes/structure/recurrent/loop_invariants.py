@@ -9,7 +9,7 @@ import numpy as np
 
 from ...constant_analysis import ConstantAnalysis
 from ...graph import Graph, Node, Value
-from ...infer import words
+from ...infer_elementwise import words
 from ...loop import Captured, Loop, is_if, is_loop
 from ...types import DType
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...graph import Node, Value
-from ...infer import words
+from ...infer_elementwise import words
 from ...protos import DTYPES, ENUMS
 from ...types import DType, Shape, TensorType
 from .context import FLOATS, VIEWS, Context, Shorter, Table, certain, made_by

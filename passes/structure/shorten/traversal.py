@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...constant_analysis import ConstantAnalysis
 from ...graph import SETTLED, Graph, Node, Value
 from ...hub import HUB
-from ...infer import words
+from ...infer_elementwise import words
 from ...names import Names
 from ...pipeline import PassResult
 from ...rewrite import Rewriter, combine

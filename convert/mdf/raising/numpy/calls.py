@@ -14,7 +14,8 @@ import numpy as np
 
 from .....passes.build import reshape
 from .....passes.errors import InvalidModel, Unsupported
-from .....passes.infer import constant_array, words
+from .....passes.infer import constant_array
+from .....passes.infer_elementwise import words
 from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .....runtime.oracles.mdf_syntax import ARRAY, MEMBERS, METHODS
