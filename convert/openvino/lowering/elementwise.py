@@ -19,6 +19,7 @@ from ....passes.types import DType
 from ..attributes import BOOLEAN, kind_of
 from ..layers import HUB_ATTRIBUTES, LAYERS, OF_HUB, PLAIN, HubAttribute
 from ..workarounds import QUOTIENTS
+from .large_integers import chosen
 from .tools import LARGEST, convert, element_type, number, saturated, scalar
 
 
@@ -147,7 +148,7 @@ def bit_shift(op: Builder, node: Node) -> Value:
     if dtype_of(node, x).is_signed:
         outside = op.LogicalOr(outside, op.Less(amount, number(op, node, 0, amount)))
         out = zero if left else op.Select(op.Less(x, zero), number(op, node, -1, x), zero)
-    return op.Select(outside, out, shifted)
+    return chosen(op, outside, out, shifted)
 
 
 # activations -------------------------------------------------------------------------------------
