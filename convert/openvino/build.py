@@ -35,13 +35,18 @@ class OpenVINO:
 OPENVINO = OpenVINO()
 
 
+def _is_miscopied(dtype: DType | None) -> bool:
+    """Whether OpenVINO's CPU copies pointers to elements, or as many bytes as there are elements that have fewer."""
+    return dtype is DType.STRING or (dtype is not None and dtype.bits < 8)
+
+
 class LayerBuilder(Builder):
     """A builder of layers, which writes the attributes that the table of layers has defaults for."""
 
     def call(self, op_type: str, *inputs: Any, _domain: str | None = None, **options: Any) -> Any:
         """As `Builder.call`."""
-        if op_type == "Identity" and inputs[0].tensor.dtype is DType.STRING:
-            op_type, inputs = "Reshape", (inputs[0], self._shape(inputs[0]))  # OpenVINO's CPU copies pointers to text
+        if op_type == "Identity" and _is_miscopied(inputs[0].tensor.dtype):
+            op_type, inputs = "Reshape", (inputs[0], self._shape(inputs[0]))
         spec = LAYERS.get(op_type) if _domain is None else None
         made = super().call(op_type, *inputs, _domain=_domain, **{**({} if spec is None else spec.defaults), **options})
         return self._empty(made) if op_type == "Gather" and spec is not None else made

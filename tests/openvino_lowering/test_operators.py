@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnxruntime
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino.lowering import lower_graph
+from backedge.convert.openvino.raising import raise_graph as openvino_hub
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
+from backedge.runtime.executor import Executor
 from onnx import TensorProto, helper, parser
 
 from .hub import boolean, f32, i64
@@ -776,3 +779,21 @@ def test_norms_of_windows_that_hang_over(
     wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
     ((found,),) = openvino.lowered(raise_graph(read_model(model)), [{"x": x}])
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_products_of_halves_are_scaled_before_they_are_rounded(openvino: Runner) -> None:
+    """Whoever rounds every layer's result to float16 gets what OpenVINO does, which doesn't."""
+    graph = graph_of("g (float16[1, 1] x, float16[1, 1] w) => (float16[1, 1] y) { y = Gemm <alpha = 0.5> (x, w) }")
+    fed = {"x": np.float16([[250]]), "w": np.float16([[400]])}
+    ((found,),) = openvino.lowered(graph, [fed])
+    (read,) = Executor(openvino_hub(lower_graph(graph))).run(fed).values()
+    assert found.tolist() == read.tolist() == [[np.float16(50_000)]]
+
+
+@pytest.mark.parametrize("sizes", ["2, 3, 3", "a, b, c"])
+def test_small_integers_handed_out(openvino: Runner, sizes: str) -> None:
+    """OpenVINO's own copy takes each for a byte, and writes beyond the end."""
+    graph = graph_of(f"g (int4[{sizes}] x) => (int4[{sizes}] y) {{ y = Identity (x) }}")
+    x = (np.arange(18).reshape(2, 3, 3) % 16 - 8).astype(ml_dtypes.int4)
+    found = openvino.lowered(graph, [{"x": x}] * 20)
+    assert [y.tolist() for (y,) in found] == [x.tolist()] * 20
