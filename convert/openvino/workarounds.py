@@ -35,11 +35,11 @@ UNORDERED = Workaround(
 )
 LARGE = Workaround(
     "large-integers",
-    "comparisons, Where, ReduceMax, ReduceMin, ReduceSum, ReduceL1 and padding of integers of 32 and 64 bits, unless"
-    " they certainly are below 2^24",
+    "comparisons, Where, Clip, ReduceMax, ReduceMin, ReduceSum, ReduceL1, nearest Resize and padding of integers of 32"
+    " and 64 bits, unless they certainly are below 2^24",
     "computes in float32, which rounds integers from 2^24 on",
-    "integers that may be 2^24 or more are compared, chosen, summed and padded with by layers that OpenVINO's CPU"
-    " doesn't compute in float32",
+    "integers that may be 2^24 or more are compared, chosen, bounded, summed, resized and padded with by layers that"
+    " OpenVINO's CPU doesn't compute in float32",
 )
 WRITTEN = table(NARROW, QUOTIENTS, UNSIGNED, UNORDERED, LARGE)
 """Into IR, by name."""

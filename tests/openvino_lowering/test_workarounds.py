@@ -44,6 +44,8 @@ def graph_of(op: str, inputs: list[np.ndarray], constants: list[np.ndarray], out
 LARGE = np.array([2**24 + 1, 2**31 - 1, -(2**31), 7, -(2**24) - 1, 2**30 + 1, 2**24 + 1, -5, 2**24 + 3], np.int32)
 NEAR = np.array([2**24, 2**31 - 2, 1 - 2**31, 7, -(2**24), 2**30 + 1, 2**24 + 2, 3, 2**24 + 4], np.int32)
 TOP = np.int32(2**31 - 1)
+TWICE = [np.zeros(0, np.float32), np.array([1, 2], np.float32)]
+ROUGHLY = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
 COMPARISONS = [
     *(("Equal", np.equal), ("Less", np.less), ("LessOrEqual", np.less_equal)),
     *(("Greater", np.greater), ("GreaterOrEqual", np.greater_equal)),
@@ -78,6 +80,8 @@ CASES: list[tuple[str, str, list[Any], list[Any], dict[str, Any], Callable[..., 
     ("large minimum", "ReduceMin", [LARGE.reshape(3, 3)], [], {"keepdims": 0}, np.min),
     ("large sum", "ReduceSum", [LARGE.reshape(3, 3)], [np.array([1])], {}, lambda x: x.sum(1, np.int32)[:, None]),
     ("large sizes", "ReduceL1", [LARGE], [], {"keepdims": 0}, lambda x: np.abs(x).sum(dtype=np.int32)),
+    ("large bounds", "Clip", [LARGE], [np.int32(2**24 + 1), TOP], {}, lambda x: np.clip(x, 2**24 + 1, TOP)),
+    ("large picture", "Resize", [LARGE.reshape(3, 3)], TWICE, ROUGHLY, lambda x: x.repeat(2, 1)),
     ("large frame", "Pad", [LARGE], [np.array([1, 2]), TOP], {}, lambda x: np.pad(x, (1, 2), constant_values=TOP)),
     ("outer bytes", "Einsum", [BYTES, MORE], [], {"equation": "i,j->ij"}, lambda x, y: np.multiply.outer(x, y)),
     ("largest beside NaN", "ArgMax", [NAN], [], {"axis": 1}, lambda x: x.argmax(1)[:, None]),

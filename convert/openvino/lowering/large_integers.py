@@ -9,6 +9,7 @@ What is certainly small stays plain: sizes, positions, numbers of few bits, and 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -89,6 +90,29 @@ def compare(op: Builder, node: Node) -> Value | None:
     if not _is_large(a) or is_small(op, a) or is_small(op, b) or not _is_avoided(op, node):
         return None
     return compared(op, node.op_type, a, b, number(op, node, 0, a))
+
+
+def limited(op: Builder, layer: str, a: Value, b: Value) -> Value:
+    """Maximum or Minimum. OpenVINO joins the one and the other to a Clamp, which has constant bounds in float32: where
+    it rounds them, the one is the complement of the other of the complements."""
+    other = "Minimum" if layer == "Maximum" else "Maximum"
+    joined = [value.producer for value in (a, b) if value.producer is not None and value.producer.op_type == other]
+    bounds = [a, b, *(value for node in joined for value in node.inputs if value is not None)]
+    if joined and a.tensor.dtype in _SIGNED and any(is_rounded(op, bound) for bound in bounds):
+        return op.BitwiseNot(op.call(other, op.BitwiseNot(a), op.BitwiseNot(b)))
+    return op.call(layer, a, b)
+
+
+def in_halves(op: Builder, node: Node, x: Value, moved: Callable[[Value], Value]) -> Value:
+    """What a layer that moves numbers in float32 makes of integers: of their halves of 16 bits each."""
+    if not _is_large(x) or is_small(op, x):
+        return moved(x)
+    if x.tensor.dtype not in _SIGNED or not _is_avoided(op, node):
+        rounded(op, node)
+        return moved(x)
+    bits = number(op, node, 16, x)
+    upper, lower = moved(op.BitwiseRightShift(x, bits)), moved(op.BitwiseAnd(x, number(op, node, 0xFFFF, x)))
+    return op.BitwiseOr(op.BitwiseLeftShift(upper, bits), lower)
 
 
 # reductions ----------------------------------------------------------------------------------------
@@ -172,7 +196,7 @@ def reduce_sum(op: Builder, node: Node) -> Value | None:
 # what has no other form ----------------------------------------------------------------------------
 
 
-@rule("", "MatMul", "Einsum", "ReduceL2", "ReduceMean")
+@rule("", "Gemm", "MatMul", "Einsum", "ReduceL2", "ReduceMean")
 def float_only(op: Builder, node: Node) -> None:
     """Products that certainly are small enough, and means of what is, aren't rounded."""
     data = required(node, 0)
@@ -181,8 +205,10 @@ def float_only(op: Builder, node: Node) -> None:
     if node.op_type.startswith("Reduce"):
         exact = is_small(op, data)
     else:
-        terms = size_of_axis(data, -1) if node.op_type == "MatMul" and data.rank else None
-        factors = [most(op, value) for value in node.inputs if value is not None]
+        terms = (
+            size_of_axis(data, 0 if flag(node, "transA") else -1) if node.op_type != "Einsum" and data.rank else None
+        )
+        factors = [most(op, value) for value in node.inputs[:2] if value is not None]
         exact = math.prod([*factors, math.inf if terms is None else terms]) <= HELD
     if not exact:
         rounded(op, node)
