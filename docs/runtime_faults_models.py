@@ -226,7 +226,7 @@ def openvino_greater_nan() -> tuple[Any, Any]:
     "openvino",
     "Integers are compared in float32",
     "16777216 is less than 16777217",
-    "for uint32 (`unsigned-32`)",
+    "by bits and the smaller one (`large-integers`)",
 )
 def openvino_compared_integers() -> tuple[Any, Any]:
     x, y = np.array([16_777_216], np.int32), np.array([16_777_217], np.int32)
@@ -237,7 +237,7 @@ def openvino_compared_integers() -> tuple[Any, Any]:
     "openvino",
     "The largest int32 becomes the lowest in a reduction",
     "the maximum of numbers is one of them",
-    "for uint32 (`unsigned-32`)",
+    "TopK, for maxima and minima (`large-integers`)",
 )
 def openvino_reduced_integers() -> tuple[Any, Any]:
     x = np.array([2**31 - 1, 3], np.int32)
@@ -261,6 +261,33 @@ def openvino_small_identity() -> tuple[Any, Any]:
     for _ in range(20):
         (found,) = copied([ov.Tensor(packed, ov.Shape([100_000]), ov.Type.i4)]).values()
     return found.view(np.uint8).tolist()[:4], [0, 1, 2, 3]
+
+
+@_fault("openvino", "Integers are summed in float32", "the type", "CumSum (`large-integers`)")
+def openvino_summed_integers() -> tuple[Any, Any]:
+    x = np.array([2**24, 1, 2], np.int32)
+    return openvino_run(lambda op, x: op.reduce_sum(x, op.constant(np.array([0]))), x), 2**24 + 3
+
+
+@_fault(
+    "openvino",
+    "Integers are chosen in float32 where what chooses is computed beside",
+    "a choice is one of two",
+    "the condition goes through a reduction of one (`large-integers`)",
+)
+def openvino_chosen_integers() -> tuple[Any, Any]:
+    x, y, other = np.array([3, 5], np.int32), np.array([-1, 1], np.int32), np.int32(2**24 + 1)
+    return openvino_run(
+        lambda op, x, y: op.select(op.less(y, op.constant(np.int32(0))), x, op.constant(other)), x, y
+    ), [3, 2**24 + 1]
+
+
+@_fault("openvino", "An integer that pads is a float32", "the type", "chosen where no element is (`large-integers`)")
+def openvino_padded_integers() -> tuple[Any, Any]:
+    ends, most = [np.array([0]), np.array([1])], np.int32(2**31 - 1)
+    return openvino_run(
+        lambda op, x: op.pad(x, *map(op.constant, ends), "constant", op.constant(most)), np.array([5], np.int32)
+    ), [5, 2**31 - 1]
 
 
 @_fault("openvino", "int64 is computed in int32", "the type", "no; a note says it where values are declared so")

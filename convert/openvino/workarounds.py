@@ -9,7 +9,7 @@ from ...passes.workarounds import Workaround, table
 
 NARROW = Workaround(
     "narrow-integers",
-    "Abs, Add, Sub, Mul, Neg, MatMul, Gemm, sums, products and means of int8 and uint8",
+    "Abs, Add, Sub, Mul, Neg, MatMul, Gemm, Einsum, sums, products and means of int8 and uint8",
     "stops at the largest and the smallest number of the type, where ONNX begins again from the other end",
     "8-bit integers are computed in int32 and brought back: OpenVINO's CPU stops at the type's limits",
 )
@@ -33,7 +33,15 @@ UNORDERED = Workaround(
     "sorts by comparisons that are false for NaN: where there is one, what comes first isn't the largest",
     "NaN is ordered as an infinity: OpenVINO's CPU sorts numbers wrongly beside one",
 )
-WRITTEN = table(NARROW, QUOTIENTS, UNSIGNED, UNORDERED)
+LARGE = Workaround(
+    "large-integers",
+    "comparisons, Where, Clip, ReduceMax, ReduceMin, ReduceSum, ReduceL1, nearest Resize and padding of integers of 32"
+    " and 64 bits, unless they certainly are below 2^24",
+    "computes in float32, which rounds integers from 2^24 on",
+    "integers that may be 2^24 or more are compared, chosen, bounded, summed, resized and padded with by layers that"
+    " OpenVINO's CPU doesn't compute in float32",
+)
+WRITTEN = table(NARROW, QUOTIENTS, UNSIGNED, UNORDERED, LARGE)
 """Into IR, by name."""
 
 FLOOR = Workaround(

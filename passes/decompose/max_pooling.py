@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..build import Expr, arange, expr, size_of, where
+from ..build import Expr, arange, expr, pad, size_of, where
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required, size_of_axis
 from ..rewrite import Builder, collect, rule
@@ -26,9 +26,13 @@ def hardmax(op: Builder, node: Node) -> Value:
     if rank == 0:
         return numbers(op, 1, dtype)
     axis = node.attributes.get("axis", -1) % rank
-    if size_of_axis(x, axis) == 0:  # nothing has no largest element
+    size = size_of_axis(x, axis)
+    if size == 0:  # nothing has no largest element
         return op.Identity(x)
-    first = _indices(op, x, axis).reshape(-1, *[1] * (rank - 1 - axis)).equals(op.ArgMax(x, axis=axis))
+    some = x  # where there may be none, one more stands behind, which is never the first of the largest
+    if size is None:
+        some = pad(op, x, [0], [1], -np.inf, axes=[axis])
+    first = _indices(op, x, axis).reshape(-1, *[1] * (rank - 1 - axis)).equals(op.ArgMax(some, axis=axis))
     return op.Where(first, numbers(op, 1, dtype), numbers(op, 0, dtype))
 
 

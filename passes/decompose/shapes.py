@@ -14,6 +14,7 @@ from ..errors import InvalidModel
 from ..graph import Node, Value
 from ..preconditions import axis_of, rank_of, required, size_of_axis
 from ..rewrite import Builder, collect, rule
+from ..types import Dim
 
 _MOST_COPIES = 64
 
@@ -22,17 +23,19 @@ _MOST_COPIES = 64
 def flatten(op: Builder, node: Node) -> Value:
     """Flatten-25: two dimensions, the product of those before an axis and that of the others."""
     x, axis = required(node, 0), NodeAttributes(node).int("axis")
-    rank, sizes = rank_of(node, x), x.tensor.static_shape
+    rank, shape = rank_of(node, x), x.tensor.shape or ()
     axis = rank if axis == rank else axis_of(node, axis, rank)
-    if sizes is not None:
-        return op.Reshape(x, op.const([math.prod(sizes[:axis]), math.prod(sizes[axis:])]), allowzero=_allows(sizes))
+    sizes = [_product(shape[:axis]), _product(shape[axis:])]
+    if None not in sizes:
+        return op.Reshape(x, op.const(sizes), allowzero=None if all(sizes) else 1)
     parts = [op.ReduceProd(op.Shape(x, start=start, end=end)) for start, end in ((0, axis), (axis, rank))]
     return op.Reshape(x, op.Concat(*parts, axis=0), allowzero=1)
 
 
-def _allows(sizes: Sequence[int]) -> int | None:
-    """`allowzero` of a Reshape to static sizes: where none is 0 it needn't be said."""
-    return None if all(sizes) else 1
+def _product(sizes: Sequence[Dim]) -> int | None:
+    """None where a run tells it; nothing times what a run tells is nothing."""
+    known = [size for size in sizes if isinstance(size, int)]
+    return math.prod(known) if len(known) == len(sizes) or 0 in known else None
 
 
 @rule("", "Size")

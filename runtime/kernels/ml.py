@@ -159,10 +159,16 @@ def post_transform(scores: Array, kind: str) -> Array:
     raise ValueError(f"unknown post transform {kind!r}")
 
 
-def _linear(attrs: Attributes, x: Array, count: int | None = None) -> Array:
+def _linear(attrs: Attributes, x: Array, count: int = 0) -> Array:
+    """The scores of so many models, or of as many as there are intercepts, or of as many as there are coefficients for.
+
+    Raises:
+        ValueError: the rows don't have as many elements as a model has coefficients.
+    """
     rows = np.atleast_2d(x).astype(attrs.single)
-    weights = np.array(attrs.floats("coefficients"), np.float32).reshape(count or -1, rows.shape[1])
-    return rows @ weights.T + np.array(attrs.floats("intercepts", [0.0] * len(weights)), np.float32)
+    offsets = np.array(attrs.floats("intercepts", []), np.float32)
+    weights = np.array(attrs.floats("coefficients"), np.float32).reshape(count or len(offsets) or -1, rows.shape[1])
+    return rows @ weights.T + offsets if len(offsets) else rows @ weights.T
 
 
 def linear_regressor(attrs: Attributes, x: Array) -> Array:

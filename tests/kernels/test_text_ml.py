@@ -157,3 +157,12 @@ def test_the_names_of_the_classes_of_no_rows_are_strings() -> None:
     settings = {"coefficients": [1.0, -1.0], "intercepts": [0.0, 0.0], "classlabels_strings": ["a", "b"]}
     best, scores = run_op("LinearClassifier", f32([[1.0]])[:0], outputs=2, domain="ai.onnx.ml", **settings)
     assert (best.dtype, best.shape, scores.shape) == (np.dtype(object), (0,), (0, 2))
+
+
+def test_a_linear_classifier_takes_no_rows_of_other_widths() -> None:
+    settings = {"coefficients": [1.0, -1.0, 2.0, 3.0], "intercepts": [0.5, -0.5], "classlabels_ints": [0, 1]}
+    scores = run_op("LinearClassifier", f32([[1, 2]]), outputs=2, domain="ai.onnx.ml", **settings)[1]
+    same(scores, f32([[-0.5, 7.5]]))
+    for width in (1, 4):
+        with pytest.raises(ExecutionError, match="reshape"):
+            run_op("LinearClassifier", f32([[1] * width]), outputs=2, domain="ai.onnx.ml", **settings)

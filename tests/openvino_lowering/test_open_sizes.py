@@ -234,3 +234,20 @@ def test_nothing_gathered(openvino: Runner) -> None:
         (3, 0), openvino.lowered(graph_of(text), [given | {"n": np.array(n)} for n in (3, 0)]), strict=True
     ):
         assert (y.shape, z.shape, v.tolist()) == ((n, 1, 0), (0, 2), [0])
+
+
+def test_the_place_of_the_largest_of_nothing(openvino: Runner) -> None:
+    """Hardmax of rows of any size, also of none; the first of equal ones, of infinities, too."""
+    text = "g (float[a, b] x) => (float[a, b] y) { y = Hardmax <axis = 1> (x) }"
+    low = -np.inf
+    fed = [f32([[3, 7, 7], [low, low, low]]), np.zeros((2, 0), np.float32), np.zeros((0, 3), np.float32)]
+    wanted = [[[0, 1, 0], [1, 0, 0]], [[], []], []]
+    found = openvino.lowered(graph_of(text), [{"x": one} for one in fed])
+    assert [one.tolist() for (one,) in found] == wanted
+
+
+def test_two_axes_of_nothing(openvino: Runner) -> None:
+    """Where one size is 0, another is open: together they are nothing."""
+    text = "g (float[0, a, 2] x) => (float[?, ?] y) { z = Relu (x) y = Flatten <axis = 0> (z) }"
+    found = openvino.lowered(graph_of(text), [{"x": np.zeros((0, size, 2), np.float32)} for size in (1, 3, 0)])
+    assert [one.shape for (one,) in found] == [(1, 0)] * 3

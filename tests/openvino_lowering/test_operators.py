@@ -15,8 +15,10 @@ import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino.lowering import lower_graph
+from backedge.convert.openvino.raising import raise_graph as openvino_hub
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
+from backedge.runtime.executor import Executor
 from onnx import TensorProto, helper, parser
 
 from .hub import boolean, f32, i64
@@ -783,3 +785,12 @@ def test_norms_of_windows_that_hang_over(
     wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
     ((found,),) = openvino.lowered(raise_graph(read_model(model)), [{"x": x}])
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_products_of_halves_are_scaled_before_they_are_rounded(openvino: Runner) -> None:
+    """Whoever rounds every layer's result to float16 gets what OpenVINO does, which doesn't."""
+    graph = graph_of("g (float16[1, 1] x, float16[1, 1] w) => (float16[1, 1] y) { y = Gemm <alpha = 0.5> (x, w) }")
+    fed = {"x": np.float16([[250]]), "w": np.float16([[400]])}
+    ((found,),) = openvino.lowered(graph, [fed])
+    (read,) = Executor(openvino_hub(lower_graph(graph))).run(fed).values()
+    assert found.tolist() == read.tolist() == [[np.float16(50_000)]]

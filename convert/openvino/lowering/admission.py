@@ -73,8 +73,12 @@ def _check_text(node: Node, value: Value) -> None:
         refuse(Unsupported(node, f"{value.name!r} is a string constant, which isn't supported by OpenVINO's CPU"))
 
 
-def limits(graph: Graph) -> list[str]:
-    """What OpenVINO's CPU computes in narrower types than the model says, as notes."""
+def limits(graph: Graph, rounded: list[str]) -> list[str]:
+    """What OpenVINO's CPU computes in narrower types than the model says, as notes.
+
+    Args:
+        rounded: names of integers that it computes in float32.
+    """
     made = [value for _, node in graph.walk() for value in node.outputs if isinstance(value.type, TensorType)]
     doubles = [value.name for value in made if value.name and value.tensor.dtype is DType.FLOAT64]
     wide = [value.name for value in (*graph.inputs, *graph.outputs) if value.tensor.dtype in _WIDE]
@@ -87,6 +91,10 @@ def limits(graph: Graph) -> list[str]:
     divided = _divided(graph)
     if divided:
         notes.append(f"OpenVINO's CPU divides integers in float32, which rounds those from 2^24 on: {_listed(divided)}")
+    if rounded:
+        notes.append(
+            f"OpenVINO's CPU computes integers in float32, which rounds those from 2^24 on: {_listed(rounded)}"
+        )
     return notes
 
 

@@ -16,6 +16,7 @@ from ....passes.types import Dim
 from .. import result_types as types
 from ..layers import LAYERS
 from .assembly import Assembly
+from .large_integers import chosen
 from .tools import i64, shape_of, vector
 
 _VIEWS = frozenset(["Identity", "Reshape", "Squeeze", "Unsqueeze"])
@@ -93,16 +94,16 @@ def with_initial_value(assembly: Assembly, value: Value, entered: Value, operand
     sizes, first = value.tensor.shape or (), operand.tensor.shape or ()
     differing = [axis for axis in range(len(sizes)) if _differs(value, axis, first[axis])]
     if losing and not differing and value.tensor.static_shape is not None:
-        return body.Select(assembly.counting(), value, entered)
+        return chosen(body, assembly.counting(), value, entered)
     axes = list(range(len(sizes))) if losing else differing
     if not axes:
         return value
     flat = vector(body, entered)
     same = body.Convert(body.Equal(flat, flat), destination_type="i64")
     nothing = body.Minimum(body.ReduceSum(same, i64(body, [0]), keep_dims=False), i64(body, 0))
-    chosen = body.Gather(shape_of(body, value), i64(body, axes), i64(body, 0))
+    sized = body.Gather(shape_of(body, value), i64(body, axes), i64(body, 0))
     ones = [1] * len(axes)
-    return body.Slice(value, i64(body, [0] * len(axes)), body.Add(chosen, nothing), i64(body, ones), i64(body, axes))
+    return body.Slice(value, i64(body, [0] * len(axes)), body.Add(sized, nothing), i64(body, ones), i64(body, axes))
 
 
 def _copied(assembly: Assembly, value: Value) -> Value:

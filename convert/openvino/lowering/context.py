@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ....passes.graph import Graph, Node, Value
@@ -22,6 +25,8 @@ class Context:
     for the lowest finite number.
     `compressed`: whether the model has quantized weights. By those OpenVINO multiplies what it quantizes for that,
     unless the model tells it not to.
+    `magnitudes`: what was found out of values by `magnitudes.py`.
+    `rounded`: names of integers that OpenVINO's CPU computes in float32.
     """
 
     def __init__(self) -> None:
@@ -30,6 +35,8 @@ class Context:
         self._known: dict[Value, bool] = {}
         self._sources: dict[Value, list[Value | None]] = {}  # of Parameters
         self._hides: dict[Value, bool] = {}
+        self.magnitudes: dict[Value, Any] = {}
+        self.rounded: list[str] = []
 
     def look_at(self, graph: Graph) -> None:
         """Take note of the constants of a hub graph that is about to be lowered."""
@@ -58,6 +65,11 @@ class Context:
     def note_fed_back(self, parameter: Value, value: Value) -> None:
         """What a carried Parameter is after the first pass."""
         self._sources[parameter][1] = value
+
+    def sources(self, parameter: Value) -> Sequence[Value | None] | None:
+        """What feeds a body's Parameter, None for what isn't known yet, nothing for the number of the pass; None for an
+        input of the model."""
+        return self._sources.get(parameter)
 
     def hides_sizes(self, value: Value) -> bool:
         """Whether OpenVINO may know less of a value's sizes than its type tells: it is made of something whose shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from ....passes.attributes import NodeAttributes
 from ....passes.build.values import clip_bounds
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.opset.steps import chained
 from ....passes.preconditions import dtype_of, flag, required, size_of_axis
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, Rule, collect, combine, renamed, rule
@@ -19,6 +19,7 @@ from ....passes.types import DType
 from ..attributes import BOOLEAN, kind_of
 from ..layers import HUB_ATTRIBUTES, LAYERS, OF_HUB, PLAIN, HubAttribute
 from ..workarounds import QUOTIENTS
+from .large_integers import chosen, limited
 from .tools import LARGEST, convert, element_type, number, saturated, scalar
 
 
@@ -96,7 +97,8 @@ def power(op: Builder, node: Node) -> Value:
 
 @rule("", "Max", "Min")
 def variadic(op: Builder, node: Node) -> Value:
-    return chained(op, OF_HUB[node.op_type], [required(node, index) for index in range(len(node.inputs))])
+    layer = OF_HUB[node.op_type]
+    return reduce(partial(limited, op, layer), (required(node, index) for index in range(len(node.inputs))))
 
 
 @rule("", "Cast")
@@ -147,7 +149,7 @@ def bit_shift(op: Builder, node: Node) -> Value:
     if dtype_of(node, x).is_signed:
         outside = op.LogicalOr(outside, op.Less(amount, number(op, node, 0, amount)))
         out = zero if left else op.Select(op.Less(x, zero), number(op, node, -1, x), zero)
-    return op.Select(outside, out, shifted)
+    return chosen(op, outside, out, shifted)
 
 
 # activations -------------------------------------------------------------------------------------
@@ -165,8 +167,8 @@ def clip(op: Builder, node: Node) -> Value:
         least, most = low.array(), high.array()
         if least is not None and most is not None and np.isfinite([least, most]).all() and least <= most:
             return op.Clamp(x, min=float(least), max=float(most))
-    x = x if low is None else op.Maximum(x, low)
-    return x if high is None else op.Minimum(x, high)
+    x = x if low is None else limited(op, "Maximum", x, low)
+    return x if high is None else limited(op, "Minimum", x, high)
 
 
 @rule("", "Relu")

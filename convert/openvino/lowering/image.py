@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ....passes.types import DType
 from ..layers import HUB_ATTRIBUTES
 from ..scaled_sizes import exact_size, scaled_size
 from .elementwise import row
+from .large_integers import in_halves
 from .tools import concat, convert, i64, ints, number, size_of, slice_axis, swap_with_first, vector, with_size
 
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -63,10 +65,9 @@ def resize(op: Builder, node: Node) -> Value | None:
     mode = {"linear": "linear_onnx"}.get(found := node.attributes.get("mode", "nearest"), found)
     if mode == "linear_onnx" and (len(chosen) > 3 or rank > 5):
         mode = "linear"
-    made = op.Interpolate(
-        x,
-        extent,
-        i64(op, [axes[at] for at in chosen]),
+    numbers = extent, i64(op, [axes[at] for at in chosen])
+    layer = partial(
+        op.Interpolate,
         mode=mode,
         shape_calculation_mode="scales" if by_scale else "sizes",
         coordinate_transformation_mode=transform,
@@ -76,6 +77,7 @@ def resize(op: Builder, node: Node) -> Value | None:
         pads_end=[0],
         cube_coeff=float(node.attributes.get("cubic_coeff_a", -0.75)),
     )
+    made = in_halves(op, node, x, lambda part: layer(part, *numbers)) if mode == "nearest" else layer(x, *numbers)
     return _without_excess(op, node, made, x, [(at, axes[at]) for at in longer]) if longer else made
 
 

@@ -14,7 +14,20 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from .functions import narrower
 from .text import gather_strings, is_text
-from .tools import convert, i64, ints, number, range_of, scalar, shape_of, size_of, slice_axis, with_size
+from .tools import (
+    convert,
+    i64,
+    ints,
+    number,
+    range_of,
+    scalar,
+    shape_of,
+    size_of,
+    slice_axis,
+    transpose,
+    vector,
+    with_size,
+)
 
 
 def _from_front(op: Builder, node: Node, positions: Value, size: Value) -> Value:
@@ -115,16 +128,27 @@ def one_hot(op: Builder, node: Node) -> Value:
 
 @rule("", "Unique")
 def unique(op: Builder, node: Node) -> tuple[Value, ...]:
-    axis = node.attributes.get("axis")
-    data = required(node, 0)
-    return op.Unique(
-        data,
-        None if axis is None else i64(op, axis),
+    """Along the first axis, of 32 bits: OpenVINO's CPU takes slices along others for the same, or not, by what stands
+    beside them, counts bytes wrongly, and of all elements in their own order gives zeros where nobody asks for the
+    places."""
+    data, axis = required(node, 0), node.attributes.get("axis")
+    dtype, order = dtype_of(node, data), [0]
+    if axis is None:
+        data = vector(op, data)
+    elif axis_of(node, axis, rank_of(node, data)):
+        order = list(range(rank_of(node, data)))
+        order.insert(0, order.pop(axis_of(node, axis, len(order))))
+        data = transpose(op, data, order)
+    found, *others = op.Unique(
+        convert(op, node, data, DType.INT32) if dtype.bits < 32 and not dtype.is_float else data,
+        i64(op, 0),
         sorted=flag(node, "sorted", 1),
         index_element_type="i64",
         count_element_type="i64",
         _outputs=4,
-    )[: len(node.outputs)]
+    )
+    found = transpose(op, convert(op, node, found, dtype), np.argsort(order).tolist())
+    return (found, *others)[: len(node.outputs)]
 
 
 def _just_above(op: Builder, overlap: Value | None) -> Value:

@@ -1,8 +1,7 @@
 """Hub -> OpenVINO: integers whose type OpenVINO's CPU doesn't compute with, in int32, which it has.
 
 8-bit integers become int32 and come back, which drops what doesn't fit. uint32 is int32 by its bits: what adds,
-multiplies and moves them is the same, what orders them has the highest bit turned before and behind. Larger numbers
-than 2^24 are compared by differences and minima: comparisons themselves, and reductions, go by float32.
+multiplies and moves them is the same, what orders them has the highest bit turned before and behind.
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ....passes.graph import Node, Value
-from ....passes.preconditions import axis_of, flag, required
+from ....passes.preconditions import flag, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..workarounds import NARROW, UNSIGNED
-from .tools import convert, i32, i64, ints
+from .large_integers import compared, extreme, known_axes
+from .tools import convert, i32, i64
 
 _LOWEST = np.iinfo(np.int32).min
 _BY_BITS = ("Add", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Mul", "Neg", "Sub", "Where")
@@ -37,7 +37,7 @@ def _in_int32(op: Builder, node: Node, dtype: DType, enter: Change, leave: Chang
     return [leave(op, value) if value.tensor.dtype is DType.INT32 else value for value in op.apply(twin)]
 
 
-@rule("", "Abs", "Add", "Gemm", "MatMul", "Mul", "Neg", "Sub")
+@rule("", "Abs", "Add", "Einsum", "Gemm", "MatMul", "Mul", "Neg", "Sub")
 @rule("", "ReduceL1", "ReduceMean", "ReduceProd", "ReduceSum", "ReduceSumSquare")
 def narrow(op: Builder, node: Node) -> list[Value] | None:
     """8-bit integers in int32: OpenVINO's CPU stops at 255 where ONNX begins again at 0."""
@@ -124,36 +124,20 @@ def scatter(op: Builder, node: Node) -> list[Value] | None:
 
 @rule("", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
 def compare(op: Builder, node: Node) -> Value | None:
-    """By the difference from the smaller one, which is 0 or isn't, in float32 as well."""
     if not _is_unsigned(op, node):
         return None
-    a, b = required(node, 0), required(node, 1)
-    zero = i32(op, 0)
-    if node.op_type == "Equal":
-        return op.Equal(op.Subtract(_bits(op, a), _bits(op, b)), zero)
-    a, b = (_rank(op, value) for value in ((b, a) if node.op_type.startswith("Greater") else (a, b)))
-    least = op.Minimum(a, b)
-    if node.op_type.endswith("OrEqual"):
-        return op.Equal(op.Subtract(least, a), zero)
-    return op.NotEqual(op.Subtract(least, b), zero)
+    enter = _bits if node.op_type == "Equal" else _rank
+    return compared(op, node.op_type, enter(op, required(node, 0)), enter(op, required(node, 1)), i32(op, 0))
 
 
 @rule("", "ReduceMax", "ReduceMin")
-def extreme(op: Builder, node: Node) -> Value | None:
-    """Along constant axes, one after the other, by TopK, which is exact."""
-    data, axes = required(node, 0), ints(node.input(1))
-    rank = data.rank
-    if not rank or not (axes or node.input(1) is None) or any(size == 0 for size in data.tensor.shape or ()):
+def reduce_extreme(op: Builder, node: Node) -> Value | None:
+    data = required(node, 0)
+    axes = known_axes(node, data)
+    if axes is None or not _is_unsigned(op, node):
         return None
-    if (axes is None and flag(node, "noop_with_empty_axes")) or not _is_unsigned(op, node):
-        return None
-    along = sorted({axis_of(node, axis, rank) for axis in axes or range(rank)})
-    found = _rank(op, data)
-    for axis in along:
-        mode = "max" if node.op_type == "ReduceMax" else "min"
-        found = op.TopK(found, i64(op, 1), axis=axis, mode=mode, _outputs=2)[0]
-    found = _of_rank(op, found)
-    return found if flag(node, "keepdims", 1) else op.Squeeze(found, i64(op, along))
+    found = _of_rank(op, extreme(op, _rank(op, data), axes, node.op_type == "ReduceMax"))
+    return found if flag(node, "keepdims", 1) else op.Squeeze(found, i64(op, axes))
 
 
 @rule("", "Abs", "Relu")
@@ -187,7 +171,7 @@ def shift(op: Builder, node: Node) -> Value | None:
     mask = op.BitwiseNot(op.BitwiseLeftShift(left, i32(op, 1)))
     moved = op.BitwiseAnd(op.BitwiseRightShift(_bits(op, x), steps), mask)
     inside = op.LogicalAnd(op.Less(bits, i32(op, 32)), op.GreaterEqual(bits, i32(op, 0)))
-    return _of_bits(op, op.Select(inside, moved, i32(op, 0)))
+    return _of_bits(op, op.Multiply(moved, op.Convert(inside, destination_type="i32")))
 
 
 @rule("", "Cast")

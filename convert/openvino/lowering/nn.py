@@ -22,13 +22,15 @@ _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "s
 def gemm(op: Builder, node: Node) -> Value:
     a, b, c = required(node, 0), required(node, 1), node.input(2)
     rows, columns = int(flag(node, "transA")), int(not flag(node, "transB"))
+    dtype, (alpha, beta) = dtype_of(node, a), map(NodeAttributes(node).float, ("alpha", "beta"))
+    if dtype.is_float and dtype.bits < 32 and (alpha, beta) != (1, 1):  # a product that overflows may be scaled back
+        a, b = (convert(op, node, value, DType.FLOAT32) for value in (a, b))
+        c = None if c is None else convert(op, node, c, DType.FLOAT32)
     if size_of_axis(a, 1 - rows) == 0:  # OpenVINO's CPU doesn't load transposed products of nothing
         shape = op.Concat(size_of(op, node, a, rows), size_of(op, node, b, columns), axis=0)
         product = op.Broadcast(number(op, node, 0, a), shape)
     else:
         product = op.MatMul(a, b, transpose_a=rows == 1, transpose_b=columns == 0)
-    alpha, beta = map(NodeAttributes(node).float, ("alpha", "beta"))
-    dtype = dtype_of(node, a)
     if dtype.is_integer and not (alpha.is_integer() and (c is None or beta.is_integer())):
         product = convert(op, node, product, DType.FLOAT32)  # what is added up is truncated
         c = None if c is None else convert(op, node, c, DType.FLOAT32)

@@ -15,6 +15,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from .functions import narrower
+from .large_integers import chosen, is_rounded
 from .tools import (
     concat,
     convert,
@@ -253,18 +254,19 @@ def _leaves_enough(data: Value, pads: list[int]) -> bool:
 
 def _surrounded(op: Builder, node: Node, data: Value, begins: Value, ends: Value, fill: Value | None) -> Value:
     """With a number around it."""
-    if fill is not None and fill.array() is None:
+    if fill is not None and (fill.array() is None or is_rounded(op, fill)):
         return _filled(op, node, data, begins, ends, scalar(op, fill))
     value = number(op, node, 0, data) if fill is None else scalar(op, fill)
     return op.Pad(data, begins, ends, value, pad_mode="constant")
 
 
 def _filled(op: Builder, node: Node, data: Value, begins: Value, ends: Value, fill: Value) -> Value:
-    """Padded with what is computed, for which OpenVINO's CPU plugin puts 0: chosen where no element is."""
+    """Padded with what is computed, for which OpenVINO's CPU plugin puts 0, or with a large integer, for which it puts
+    the float32: chosen where no element is."""
     one, zero = i32(op, 1), i32(op, 0)
     inside = op.Pad(op.Broadcast(one, shape_of(op, data)), begins, ends, zero)
     padded = op.Pad(data, begins, ends, number(op, node, 0, data))
-    return op.Select(convert(op, node, inside, DType.BOOL), padded, fill)
+    return chosen(op, convert(op, node, inside, DType.BOOL), padded, fill)
 
 
 RULES = collect(globals())

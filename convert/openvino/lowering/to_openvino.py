@@ -17,6 +17,7 @@ from . import (
     image,
     index,
     integers,
+    large_integers,
     lower_loop,
     nn,
     quantize,
@@ -36,7 +37,7 @@ from .rt_info import mark
 from .states import assign_variables, read_variables
 
 _FAMILIES = (
-    *(branches, text, integers, elementwise),  # integers before those that are rules for all types
+    *(branches, text, integers, large_integers, elementwise),  # integers before those that are rules for all types
     *(image, index, lower_loop, nn, quantize, random, recurrent, reduce, shape),
 )
 _MARKED = {("", name) for name in OPERATORS}
@@ -76,7 +77,13 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
     check_constants(lowered)
-    lowered.meta[NOTES] = [*lowered.meta.get(NOTES, ()), *renamed, *resolved, *rewriter.notes, *limits(source)]
+    lowered.meta[NOTES] = [
+        *lowered.meta.get(NOTES, ()),
+        *renamed,
+        *resolved,
+        *rewriter.notes,
+        *limits(source, context.rounded),
+    ]
     lowered.meta[NOTES] += rewriter.workarounds.notes()
     lowered.meta[NOTES] += mark(lowered, context)
     fixed = [value.name for value in lowered.inputs if value.data is not None]

@@ -104,10 +104,41 @@ def squared_difference(op: Builder, node: Node) -> Results:
     return call(op, "Mul", difference, difference)
 
 
+@rule(DOMAIN, "Equal")
+def equal(op: Builder, node: Node) -> Results | None:
+    """Equal-1 of 0 and the bits that differ: what the bits are of is compared (`lowering/large_integers.py`)."""
+    pair = _differing(node)
+    if pair is None:
+        return None
+    other = _compared(*pair)
+    return op.Equal(*pair) if other is None else op.LessOrEqual(pair[1], other)
+
+
 @rule(DOMAIN, "NotEqual")
 def not_equal(op: Builder, node: Node) -> Results:
     """NotEqual-1."""
-    return op.Not(call(op, "Equal", *aligned(op, node)))
+    pair = _differing(node)
+    if pair is None:
+        return op.Not(call(op, "Equal", *aligned(op, node)))
+    other = _compared(*pair)
+    return op.Not(op.Equal(*pair)) if other is None else op.Less(other, pair[1])
+
+
+def _differing(node: Node) -> tuple[Value, Value] | None:
+    """Two integers whose bits that differ are compared with 0."""
+    bits, zero = node.input(0), constant(node.input(1))
+    maker = None if bits is None else bits.producer
+    if maker is None or maker.op != ("", "BitwiseXor") or zero is None or zero.shape or zero.any():
+        return None
+    return input_of(maker, 0), input_of(maker, 1)
+
+
+def _compared(least: Value, one: Value) -> Value | None:
+    """The other one of two numbers, of which `least` is the smaller."""
+    maker = least.producer
+    if maker is None or maker.op != ("", "Min") or len(maker.inputs) != 2 or one not in maker.inputs:
+        return None
+    return input_of(maker, int(maker.inputs[0] is one))
 
 
 @rule(DOMAIN, "Select")

@@ -18,6 +18,7 @@ from .support import (
     constant_axis,
     element_type,
     in_wider_type,
+    integers,
     inverse_perm,
     normal_axes,
     perm_moving_axis,
@@ -208,9 +209,13 @@ def non_zero(op: Builder, node: Node) -> Results:
 
 @rule(DOMAIN, "Unique")
 def unique(op: Builder, node: Node) -> Results:
-    """Unique-10."""
+    """Unique-10; of a vector along its only axis, or of what it was made of, it is the one of all elements."""
     axis = None if node.input(1) is None else constant_axis(node, 1)
     x = input_of(node)
+    if x.rank == 1:
+        maker, axis = x.producer, None
+        if maker is not None and maker.op == ("", "Reshape") and integers(maker.input(1)) == [-1]:
+            x = input_of(maker)
     dtype = dtype_of(node, x)
     made = call(
         op,

@@ -36,10 +36,13 @@ _REDUCTIONS = {
 
 @rule(DOMAIN, *_REDUCTIONS)
 def reduce(op: Builder, node: Node) -> Results:
-    """Reduce*-1, -4: no axes reduce nothing."""
+    """Reduce*-1, -4: no axes reduce nothing, and along one that was made for it alone, one element is all there is."""
     x, axes = input_of(node, 0), input_of(node, 1)
     target = _REDUCTIONS[node.op_type]
-    known = integers(axes)
+    known, keep = integers(axes), bool(node.attributes.get("keep_dims", False))
+    maker = x.producer if node.op_type.startswith("ReduceLogical") and known and not keep else None
+    if maker is not None and maker.op == ("", "Unsqueeze") and known == integers(maker.input(1)):
+        return op.Identity(input_of(maker, 0))
     if known == []:
         return op.Abs(x) if target in ("ReduceL1", "ReduceL2") else op.Identity(x)
     return call(
@@ -47,7 +50,7 @@ def reduce(op: Builder, node: Node) -> Results:
         target,
         x,
         vector(op, axes),
-        keepdims=int(node.attributes.get("keep_dims", False)),
+        keepdims=int(keep),
         noop_with_empty_axes=None if known else 1,
     )
 
