@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
+
+import numpy as np
 
 from .errors import InvalidModel, Unsupported
 from .graph import Node, Value
@@ -82,6 +85,16 @@ def default_bounds(dtype: DType) -> tuple[float | None, float | None]:
     """What stands for the lower and the upper bound where a Clip leaves them out (from version 11 on): the least and
     the largest finite number, so that infinity is cut off. None for integers, which have no other numbers."""
     return dtype.finite_limits if dtype.is_float else (None, None)
+
+
+def power_type(base: DType, exponent: DType, known: np.ndarray[Any, Any] | None) -> DType:
+    """The float type in which Pow of a float base has to be computed: its own where that has all exponents (`known` are
+    their values, if they are certain), otherwise one that has all numbers of both types, or float64."""
+    if base.holds(exponent):
+        return base
+    if known is not None and (known.astype(base.numpy).astype(known.dtype) == known).all():
+        return base
+    return DType.FLOAT32 if DType.FLOAT32.holds(base) and DType.FLOAT32.holds(exponent) else DType.FLOAT64
 
 
 def flag(node: Node, name: str, default: int = 0) -> bool:

@@ -9,7 +9,7 @@ from ..build.values import clip_bounds, limited
 from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
-from ..preconditions import dtype_of, required
+from ..preconditions import dtype_of, power_type, required
 from ..types import DType
 from .build import StepBuilder
 from .loop_decompositions import Pass, looped
@@ -29,7 +29,6 @@ from .steps import (
     work_type,
 )
 
-_SINGLE = (*SHORT_INTEGERS, DType.FLOAT16, DType.FLOAT32)  # float32 has all their numbers
 _I32, _I64, _F32, _F64, _BOOL = DType.INT32, DType.INT64, DType.FLOAT32, DType.FLOAT64, DType.BOOL
 
 
@@ -141,9 +140,9 @@ def _power(op: StepBuilder, node: Node) -> Made:
     if kind.is_integer and other.is_integer:
         return _integer_power(op, node, kind)
     known = constant(node, 1)
-    if known is not None and kind.is_float and (known.astype(kind.numpy).astype(known.dtype) == known).all():
+    work = power_type(kind, other, known) if kind.is_float else _F64
+    if known is not None and work is kind:
         return op.Pow(base, op.const(known.astype(kind.numpy), kind))
-    work = _F32 if kind.is_float and kind in _SINGLE and other in _SINGLE else _F64
     return as_type(op, op.Pow(as_type(op, base, work), as_type(op, exponent, work)), kind)
 
 

@@ -532,3 +532,14 @@ def test_inputs_and_outputs_keep_their_names_even_where_they_are_the_same(xla: X
     assert [value.name for value in (*lowered.inputs, *lowered.outputs)] == ["x", "a", "b", "c"]
     ((a, b, c),) = xla.run(to_text(lowered), {"x": f32(1, 2)})
     assert a.tolist() == b.tolist() == [1, 2] and c == 3
+
+
+@pytest.mark.parametrize("base", [np.float16, np.float32])
+@pytest.mark.parametrize("exponent", [np.float32, np.float64, np.int32, np.int64])
+def test_powers_whose_exponents_the_base_has_no_numbers_for(xla: Xla, base: Any, exponent: Any) -> None:
+    """As ONNX Runtime has them: -1 to an odd number, 2 to 2.0000001 in float64, 0.999 to less than float16 has."""
+    x = np.array([-1, 1.001, 2, 3, 0.5, 0.999], base)
+    p = np.array([2**24 + 1, 3, -1, 2.0000001, 1e-7, 70_000]).astype(exponent)
+    graph, feeds = built(lambda op, x, p: op.Pow(x, p), x, p)
+    ((found,),) = xla.lowered(graph, feeds)
+    np.testing.assert_array_equal(found, np.power(x.astype(np.float64), p.astype(np.float64)).astype(base))

@@ -794,3 +794,13 @@ def test_products_of_halves_are_scaled_before_they_are_rounded(openvino: Runner)
     ((found,),) = openvino.lowered(graph, [fed])
     (read,) = Executor(openvino_hub(lower_graph(graph))).run(fed).values()
     assert found.tolist() == read.tolist() == [[np.float16(50_000)]]
+
+
+@pytest.mark.parametrize(("kind", "exponent"), [("float", np.float32), ("int32", np.int32)])
+def test_powers_whose_exponents_halves_have_no_numbers_for(openvino: Runner, kind: str, exponent: Any) -> None:
+    graph = graph_of(f"g (float16[3] x, {kind}[3] p) => (float16[3] y) {{ y = Pow (x, p) }}")
+    x, p = np.float16([1.001, -1, 0.999]), np.array([5000.5, 70_001, 70_001]).astype(exponent)
+    ((found,),) = openvino.lowered(graph, [{"x": x, "p": p}])
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(np.float64), p.astype(np.float64)).astype(np.float16)
+    np.testing.assert_array_equal(found, wanted)

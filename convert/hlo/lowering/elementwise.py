@@ -10,7 +10,7 @@ from ....passes.attributes import NodeAttributes
 from ....passes.build import where
 from ....passes.build.values import clip_bounds
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, flag, required
+from ....passes.preconditions import dtype_of, flag, power_type, required
 from ....passes.rewrite import Builder, Rule, collect, combine, rule
 from ....passes.types import DType
 from ..expression import BINARY, COMPARED, UNARY
@@ -119,7 +119,10 @@ def power(op: Builder, node: Node) -> Value:
         number = None if source is None or source.data is None or source.data.size != 1 else source.data.numpy().item()
         if number == 2:
             return op.multiply(base, base)
-    if kind.is_float or other.is_integer:
+    if kind.is_float:
+        common = power_type(kind, other, required(node, 1).array())
+        return convert(op, op.power(convert(op, base, common), convert(op, exponent, common)), kind)
+    if other.is_integer:
         return op.power(base, convert(op, exponent, kind))
     raised = op.power(convert(op, base, DType.FLOAT64), convert(op, exponent, DType.FLOAT64))
     limit = 2 ** (kind.bits - 1)

@@ -12,7 +12,7 @@ from ....passes.attributes import NodeAttributes
 from ....passes.build.values import clip_bounds
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import dtype_of, flag, required, size_of_axis
+from ....passes.preconditions import dtype_of, flag, power_type, required, size_of_axis
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, Rule, collect, combine, renamed, rule
 from ....passes.types import DType
@@ -88,7 +88,10 @@ def power(op: Builder, node: Node) -> Value:
     kind, other = dtype_of(node, base), dtype_of(node, exponent)
     if kind is other and kind.is_float:
         return op.Power(base, exponent)
-    common = kind if kind.is_float else other if other.is_float else DType.FLOAT32
+    common = other if other.is_float else DType.FLOAT32
+    if kind.is_float:
+        is_wide = kind.bits >= 32 or power_type(kind, other, exponent.array()) is kind
+        common = kind if is_wide else DType.FLOAT32  # which is what OpenVINO's CPU has float64 in, too
     if kind.is_integer and kind.bits > 16 and common.bits < 64:
         common = DType.FLOAT64
     raised = op.Power(convert(op, node, base, common), convert(op, node, exponent, common))
