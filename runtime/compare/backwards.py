@@ -11,6 +11,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ from .signature import Edge, Role, numeric
 
 _MAX_CONSTANTS = 16
 """Constants with more elements are tables, not thresholds."""
+
+_MOST_THRESHOLDS = 64
+"""That are followed back of one use."""
 
 _MAX_WEIGHTS = 1 << 22
 """Elements of weights that are added up."""
@@ -286,4 +290,5 @@ def _elements(value: Value) -> tuple[Number, ...]:
 
 
 def _finite(numbers: Iterable[float]) -> tuple[float, ...]:
-    return tuple(number for number in numbers if math.isfinite(number))
+    """The first distinct ones: each constant of a few elements on the way makes several thresholds of one."""
+    return tuple(islice(dict.fromkeys(number for number in numbers if math.isfinite(number)), _MOST_THRESHOLDS))

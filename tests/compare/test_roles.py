@@ -297,3 +297,17 @@ def test_weights_that_are_no_numbers_lead_nowhere(recwarn):
     graph.outputs.append(node(graph, "Less", product, graph.add_constant(np.float32(3), "k"), type=BOOL))
     (spec,) = signature_of(graph).inputs
     assert not spec.constants and not recwarn.list
+
+
+def test_thresholds_through_many_constants_of_elements_are_few():
+    """Each of four elements makes four thresholds of one: 4 to the 40 of them."""
+    graph = Graph("hub")
+    x = value = graph.add_input("x", tensor("float32", 4))
+    addends = graph.add_constant(np.float32([0.5, 1, 2, 4]), "k")
+    for _ in range(40):
+        value = node(graph, "Add", value, addends, type=x.type)
+    graph.outputs.append(node(graph, "Less", value, graph.add_constant(np.float32(3), "limit"), type=BOOL))
+    (spec,) = signature_of(graph).inputs
+    assert spec.constants[0] == 3 - 40 * 0.5
+    assert len(set(spec.constants)) == len(spec.constants) <= 64
+    assert {3 - 39 * 0.5 - last for last in (0.5, 1, 2, 4)} <= set(spec.constants)
