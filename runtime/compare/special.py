@@ -39,6 +39,7 @@ _AS_FLOAT = (
     "MatMul"
 )
 """Alone, or several in a row and in loops."""
+_COMPARISONS = "Equal Less LessOrEqual Greater GreaterOrEqual Where"
 _CONVOLUTIONS = "Conv ConvInteger ConvTranspose DeformConv QLinearConv"
 _BY_ZERO = "multiplies elements that have no part in a point by 0"
 _WAVES = _habit("nan inf", "DFT STFT", "spreads them as the sums of its algorithm do")
@@ -71,7 +72,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("inf huge", "Gelu", "makes NaN of infinity, and infinity of huge numbers"),
         _habit("long", _INTEGER_ARITHMETIC, "computes 64-bit integers in 32 bits"),
         _habit("wide", _AS_FLOAT, "computes integers in float32"),
-        _habit("wide", "Equal Less LessOrEqual Greater GreaterOrEqual Where", "compares and chooses integers in float32"),
+        _habit("wide", _COMPARISONS, "compares and chooses integers in float32"),
         _habit("wide", "Pad Resize", "moves integers as float32"),
         _habit("-0", "Unique", "tells slices apart by the sign of their zeros in one run and doesn't in another"),
         _habit("empty", f"LSTM GRU RNN {_CONVOLUTIONS}", "leaves results unwritten that are made of nothing"),
