@@ -290,6 +290,28 @@ def openvino_padded_integers() -> tuple[Any, Any]:
     ), [5, 2**31 - 1]
 
 
+@_fault(
+    "openvino",
+    "Unique in its own order gives zeros where nobody asks for the places",
+    "an output doesn't depend on whether another is used",
+    "along the only axis of a vector, which is right",
+)
+def openvino_unique_alone() -> tuple[Any, Any]:
+    x = np.array([3, 1, 3, 2], np.int32)
+    return openvino_run(lambda op, x: op.unique(x, sorted=False).output(0), x), [3, 1, 2]
+
+
+@_fault(
+    "openvino",
+    "Unique along an axis that isn't the first takes slices for the same or not by what stands beside them",
+    "two slices are equal if their elements are",
+    "along the first axis, to which the other one is brought",
+)
+def openvino_unique_columns() -> tuple[Any, Any]:
+    x = np.array([[0, 0, 0, 1], [0, 1, 1, 0]], np.int32)
+    return openvino_run(lambda op, x: op.unique(x, op.constant(np.int64(1))).output(0), x), [[0, 0, 1], [0, 1, 0]]
+
+
 @_fault("openvino", "int64 is computed in int32", "the type", "no; a note says it where values are declared so")
 def openvino_long_sum() -> tuple[Any, Any]:
     x = np.array([2**40 + 1], np.int64)

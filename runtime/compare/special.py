@@ -39,6 +39,7 @@ _AS_FLOAT = (
     "MatMul"
 )
 """Alone, or several in a row and in loops."""
+_COMPARISONS = "Equal Less LessOrEqual Greater GreaterOrEqual Where"
 _CONVOLUTIONS = "Conv ConvInteger ConvTranspose DeformConv QLinearConv"
 _BY_ZERO = "multiplies elements that have no part in a point by 0"
 _WAVES = _habit("nan inf", "DFT STFT", "spreads them as the sums of its algorithm do")
@@ -63,6 +64,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "Max Min Relu Clip HardSigmoid", "takes the other operand or a bound for NaN"),
         _habit("nan", "ReduceMax ReduceMin MaxPool GlobalMaxPool", "passes over NaN"),
         _habit("nan", "ArgMax ArgMin Hardmax TopK", "takes NaN for neither larger nor smaller"),
+        _habit("nan inf", "LSTM GRU RNN", "makes numbers of NaN in its activations"),
         _habit("nan", "Exp Softmax LogSoftmax ReduceLogSumExp", "makes a number or infinity of NaN"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "Cast CastLike", "makes an integer of its own choice of what no 32-bit integer is"),
@@ -72,7 +74,8 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("inf huge", "Gelu", "makes NaN of infinity, and infinity of huge numbers"),
         _habit("long", _INTEGER_ARITHMETIC, "computes 64-bit integers in 32 bits"),
         _habit("wide", _AS_FLOAT, "computes integers in float32"),
-        _habit("wide", "Equal Less LessOrEqual Greater GreaterOrEqual", "compares integers in float32"),
+        _habit("wide", _COMPARISONS, "compares and chooses integers in float32"),
+        _habit("wide", "Pad Resize", "moves integers as float32"),
         _habit("-0", "Unique", "tells slices apart by the sign of their zeros in one run and doesn't in another"),
         _habit("empty", f"LSTM GRU RNN {_CONVOLUTIONS}", "leaves results unwritten that are made of nothing"),
         _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),

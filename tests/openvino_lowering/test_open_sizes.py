@@ -251,3 +251,21 @@ def test_two_axes_of_nothing(openvino: Runner) -> None:
     text = "g (float[0, a, 2] x) => (float[?, ?] y) { z = Relu (x) y = Flatten <axis = 0> (z) }"
     found = openvino.lowered(graph_of(text), [{"x": np.zeros((0, size, 2), np.float32)} for size in (1, 3, 0)])
     assert [one.shape for (one,) in found] == [(1, 0)] * 3
+
+
+@pytest.mark.parametrize(("sizes", "scales"), [("4, 3, 2, 4", (2, 3, 1, 2)), ("a, b, c, d", (2, 2, 2, 2))])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_pictures_that_grow_along_all_axes(openvino: Runner, mode: str, sizes: str, scales: tuple[int, ...]) -> None:
+    """OpenVINO resizes two axes of four if the first is one of them."""
+    told = ", ".join(map(str, scales))
+    text = f"""g (float[{sizes}] x) => (float[?, ?, ?, ?] y) <float[4] s = {{{told}}}> {{
+      y = Resize <mode = "{mode}", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , s) }}"""
+    x = np.random.default_rng(1).normal(size=(4, 3, 2, 4)).astype(np.float32)
+    wanted = x
+    for axis, scale in enumerate(scales):
+        places = np.arange(x.shape[axis] * scale) / scale
+        below, above = np.floor(places).astype(int), np.minimum(np.ceil(places).astype(int), x.shape[axis] - 1)
+        part = ((places - below) * (mode == "linear")).reshape([-1 if at == axis else 1 for at in range(4)])
+        wanted = np.take(wanted, below, axis) * (1 - part) + np.take(wanted, above, axis) * part
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": x}])
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)

@@ -13,6 +13,7 @@ from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino import workarounds
 from backedge.convert.openvino.lowering import NOTES, lower_graph
+from backedge.convert.openvino.raising import raise_graph as openvino_hub
 from backedge.passes.graph import Graph
 from backedge.passes.types import DType, TensorType
 from backedge.passes.workarounds import keeping_to_the_text
@@ -134,3 +135,39 @@ def test_elements_below_a_byte_are_handed_out(openvino: Runner, kind: str, size:
     given = (np.arange(1001) % (most + 1 - lowest) + lowest).astype(dtype.numpy)
     for (found,) in openvino.lowered(graph, [{"x": given}] * 20):
         np.testing.assert_array_equal(found.astype(np.int64), given.astype(np.int64))
+
+
+def hub(text: str) -> Graph:
+    return raise_graph(read_model(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (int64[n] x) => (bool[n] y) <int64 c = {-100}> { y = Less (x, c) }",
+        "g (bool[n] x) => (int64 y) { z = Cast <to = 7> (x) y = ReduceSum <keepdims = 0> (z) }",
+        "g (float[n, m] x) => (int64 y) { z = Shape (x) y = ReduceMax <keepdims = 0> (z) }",
+        "g (bool p, uint8[n] x) => (int32[n] y) <int32 c = {3}> { w = Cast <to = 6> (x) y = Where (p, w, c) }",
+    ],
+    ids=["a small constant", "a count", "sizes", "few bits"],
+)
+def test_small_integers_stay_plain(text: str) -> None:
+    graph = hub(text)
+    with keeping_to_the_text(True):
+        plain = lower_graph(graph)
+    lowered = lower_graph(graph)
+    assert [node.op_type for node in lowered.nodes] == [node.op_type for node in plain.nodes]
+    assert not any("large" in note or "2^24" in note for note in lowered.meta[NOTES])
+
+
+def test_large_integers_are_read_as_they_were() -> None:
+    text = """g (int32[n] a, int32[n] b) => (int32[n] y, bool[n] z, bool[n] w) {
+      l = Less (a, b) y = Where (l, a, b) z = Equal (a, b) w = LessOrEqual (a, b) }"""
+    read = openvino_hub(lower_graph(hub(text)))
+    read_as = {node.op_type for node in read.nodes} - {"Identity"}
+    assert read_as == {"Equal", "Less", "LessOrEqual", "Where"}
+
+
+def test_what_has_no_exact_form_is_named() -> None:
+    notes = lower_graph(hub("g (int32[2, n] a, int32[n, 2] b) => (int32[2, 2] y) { y = MatMul (a, b) }")).meta[NOTES]
+    assert any("in float32" in note and "'y'" in note for note in notes)

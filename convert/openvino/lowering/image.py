@@ -26,7 +26,10 @@ _LONGEST = 1 << 16
 
 @rule("", "Resize")
 def resize(op: Builder, node: Node) -> Value | None:
-    """Interpolate; None where it computes something else, and Resize is made of gathers."""
+    """Interpolate; None where it computes something else, and Resize is made of gathers.
+
+    Where a run tells which axes are resized, it is expected to be as few as OpenVINO's CPU resizes.
+    """
     x, _, scales, sizes = (node.input(index) for index in range(4))
     assert x is not None
     if flag(node, "antialias") or flag(node, "exclude_outside"):
@@ -44,6 +47,7 @@ def resize(op: Builder, node: Node) -> Value | None:
         assert scales is not None
         known = None if scales.data is None else [float(scale) for scale in scales.data.numpy()]
         chosen = [at for at in range(len(axes)) if known is None or known[at] != 1]
+        resized = [axes[at] for at in chosen if known is not None]
         if transform == "align_corners" and not _has_integer_sizes(x, known, axes):
             return None
         longer = [
@@ -57,10 +61,11 @@ def resize(op: Builder, node: Node) -> Value | None:
         extent = _sizes(op, node, x, convert(op, node, sizes, DType.INT64), axes)
         wanted = ints(extent)
         chosen = [at for at in range(len(axes)) if wanted is None or wanted[at] != size_of_axis(x, axes[at])]
+        resized = [axes[at] for at in chosen if wanted is not None and size_of_axis(x, axes[at]) is not None]
         extent = extent if wanted is None else i64(op, [wanted[at] for at in chosen])
     if not chosen:
         return x
-    if _is_of_too_many(rank, [axes[at] for at in chosen]):
+    if _is_of_too_many(rank, resized):
         return None
     mode = {"linear": "linear_onnx"}.get(found := node.attributes.get("mode", "nearest"), found)
     if mode == "linear_onnx" and (len(chosen) > 3 or rank > 5):
