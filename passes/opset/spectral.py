@@ -196,7 +196,8 @@ def _mel_matrix(op: StepBuilder, node: Node) -> Made:
     rising, falling = (bins - left) / (top - left).maximum(1), (right - bins) / (right - top).maximum(1)
     zero, one = expr(op, [0], DType.FLOAT64), expr(op, [1], DType.FLOAT64)
     below, above = where(bins < left, zero, rising), where(bins < right, falling, zero)
-    made = where(bins < top, below, where(bins > top, above, one)).value()
+    peak = where((top < left) & (right <= top), zero, one)  # none where the corners fall
+    made = where(bins < top, below, where(bins > top, above, peak)).value()
     return op.Cast(made, to=attribute(node, "output_datatype", ENUMS[DType.FLOAT32]))
 
 

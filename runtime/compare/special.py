@@ -86,6 +86,11 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "MaxPool", "passes over NaN"),
         _habit("inf", "Clip", "hands infinity on where a bound is left out"),
     ),
+    "mdf": (
+        _habit(
+            "nan inf", "ConvTranspose", "multiplies them by the zeros between elements, as the stateful form has it"
+        ),
+    ),
     "xla": (
         _habit("denormal", ANY, "takes denormal numbers for 0"),
         _WAVES,

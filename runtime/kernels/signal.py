@@ -93,7 +93,7 @@ def mel_weight_matrix(
         if centre > left:
             rising = np.arange(left, centre + 1)
             matrix[rising, column] = (rising - left) / (centre - left)
-        else:
+        elif centre == left:  # else, where the edges fall, nothing rises
             matrix[centre, column] = 1
         if right > centre:
             falling = np.arange(centre, right)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_dynamic_quantize_linear import DynamicQuantizeLinear
 from onnx.reference.ops.op_erf import Erf
 from onnx.reference.ops.op_hardmax import Hardmax
 from onnx.reference.ops.op_log_softmax import LogSoftmax
@@ -39,6 +40,11 @@ def _in_float32(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) ->
     return f"computes Erf of {kind} in float32" if kind == np.float64 or kind.kind in "iu" else ""
 
 
+def _of_no_range(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """The formula divides by 0 then; runtimes take a scale of 1."""
+    return "makes 1/255 the scale of zeros in DynamicQuantizeLinear" if not np.any(inputs[0]) else ""
+
+
 def _below_zero(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
     """Labels are no classes there, which count from the end for scores."""
     weighted = len(inputs) > 2 and inputs[2] is not None
@@ -50,6 +56,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (LogSoftmax, _flattens),
     (Hardmax, _flattens),
     (Erf, _in_float32),
+    (DynamicQuantizeLinear, _of_no_range),
     (NegativeLogLikelihoodLoss, _below_zero),
     (SoftmaxCrossEntropyLoss, _below_zero),
 )

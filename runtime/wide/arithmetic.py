@@ -279,10 +279,11 @@ class _ConstantOperator:
 def _is_rounded_once(node: Node) -> bool:
     """What every reader computes from constants before it runs: what that is rounded to belongs to the model.
 
-    Of floats that are as fine as this run's own nearly, only where they are stored narrower than they are used.
+    Of floats that are as fine as this run's own nearly, only where they are stored narrower than they are used. Halves
+    that are sums of many are made in several steps elsewhere, each of which rounds.
     """
     stored = node.op_type in ("Cast", "CastLike", "QuantizeLinear") and node.domain == ""
-    return stored or any(element_type(value.type) in HALVES for value in node.outputs)
+    return stored or (node.op_type not in TERMS and any(element_type(value.type) in HALVES for value in node.outputs))
 
 
 def _sizes(values: tuple[Any, ...]) -> tuple[Any, ...]:

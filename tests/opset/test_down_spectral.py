@@ -9,7 +9,8 @@ import pytest
 from backedge.passes.errors import Unsupported
 from backedge.passes.opset import convert_opset
 
-from .harness import converted, down, f32, i64, operators, parse
+from .harness import converted, down, f32, i64, operators, parse, up
+from .lowered import lowered
 
 RANDOM = np.random.default_rng(3)
 
@@ -160,6 +161,20 @@ def test_mel_filters_rise_and_fall(ends: str) -> None:
     assert ("Log" in dict(operators(converted(parse(text, 17), 13)))) is (ends == "run time")
     assert made.dtype == np.float64
     np.testing.assert_allclose(made[:, 0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(8000, 0), (3000, 1000), (1000, 3000), (0, 8000), (4000, 4000), (2000, 1990)]
+)
+@pytest.mark.parametrize("length", [8, 64])
+def test_mel_filters_whose_corners_fall_are_empty(low: int, high: int, length: int) -> None:
+    """But for those whose first two corners are one bin; ONNX Runtime and the executor run the source."""
+    text = """(int64 n, int64 l, int64 r, float low, float high) => (float[b, m] y)
+        { y = MelWeightMatrix (n, l, r, low, high) }"""
+    given = [i64(3)[0], i64(length)[0], i64(16000)[0], np.float32(low), np.float32(high)]
+    (expected,) = lowered(text, 17, 17, *given)
+    near(down(text, 17, 9, *given)[0], expected)
+    near(up(text, 17, *given)[0], expected)
 
 
 @pytest.mark.parametrize("target", [16, 13, 9])

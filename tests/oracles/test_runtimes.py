@@ -394,6 +394,16 @@ def test_the_reference_computes_erf_in_float32(tmp_path, dtype):
     assert bool(found.fault) == (dtype == "double")
 
 
+@pytest.mark.parametrize("number", [0.0, -0.0, 2.0])
+def test_the_reference_has_a_scale_of_its_own_for_zeros(tmp_path, number):
+    """ONNX Runtime's is 1; what the definition says, a quotient of 0 by 0, is none."""
+    path = model(tmp_path, "g (float[2] x) => (uint8[2] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear(x) }")
+    feeds = {"x": np.full(2, number, np.float32)}
+    found, wanted = (run_file(one, path, [feeds])[0] for one in ("reference", "onnxruntime"))
+    assert wanted.outputs["s"] == (np.float32(number) / np.float32(255) if number else 1)
+    assert bool(found.fault) == (found.outputs["s"] != wanted.outputs["s"]) == (number == 0)
+
+
 def test_the_reference_makes_1_of_integers_whose_erf_is_less(tmp_path):
     path = tmp_path / "m.onnx"
     text = '<ir_version: 8, opset_import: ["" : 9]> g (int32[2] x) => (int32[2] y) { y = Erf(x) }'

@@ -238,6 +238,21 @@ def test_a_constant_of_halves_is_what_runtimes_fold_it_to(tmp_path) -> None:
     assert y.tolist() == [4 * 1.732421875]
 
 
+def test_a_sum_of_constants_of_halves_is_made_in_other_steps_elsewhere(tmp_path) -> None:
+    """Three times 0.3: rounding each product to float16 gives another sum than rounding once at the end."""
+    text = """(float16[1, 1] x) => (float16[1, 1] y) { c = Constant<value=float[1, 3] {0.1, 0.1, 0.1}>()
+        d = Constant<value=float[3, 1] {3.0, 3.0, 3.0}>() a = Cast<to=10>(c) b = Cast<to=10>(d)
+        p = MatMul(a, b) y = Add(x, p) }"""
+    wide, given = model(tmp_path, text), {"x": np.zeros((1, 1), np.float16)}
+    exact = wide.exact(given)[0]["y"]
+    assert exact.item() == 9 * float(np.float16(0.1))
+    product = np.float16(np.float16(0.1) * np.float16(3))
+    steps = (product + product) + product
+    assert steps != np.float16(exact.item())
+    spreads = spread(exact, [wide.noisy(given, Noise(seed))["y"] for seed in range(4)], DType.FLOAT16)
+    assert distance(exact, np.array([[steps]], float), spreads).item() <= 6
+
+
 def test_an_attribute_does_not_narrow_a_wider_run(tmp_path) -> None:
     """Softmax in float32 by the node's word; the scores are 0 and ln 2, so that the first weight is a third."""
     path = tmp_path / "m.onnx"
