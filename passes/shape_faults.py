@@ -69,6 +69,8 @@ def shape_fault(node: Node) -> str:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "GatherND":
         return _batch_fault(node)
+    if node.op_type == "Transpose":
+        return _order_fault(node)
     if node.op_type == "GridSample":
         return _grid_fault(node)
     if node.op_type == "ScatterND":
@@ -208,6 +210,14 @@ def _pads_fault(node: Node) -> str:
     if not isinstance(count, int) or not isinstance(length, int) or length == 2 * count:
         return ""
     return f": {length} amounts for {count} axes"
+
+
+def _order_fault(node: Node) -> str:
+    """Why axes can't be in this order."""
+    shape, order = _shape(node, 0), node.attributes.get("perm")
+    if shape is None or not isinstance(order, list | tuple) or sorted(order) == [*range(len(shape))]:
+        return ""
+    return f": perm is {list(order)}, of a tensor of rank {len(shape)}"
 
 
 def _axes_fault(node: Node) -> str:
