@@ -277,6 +277,20 @@ def test_an_axis_that_is_none_where_no_element_type_is_known() -> None:
         convert_opset(graph, {"": 9})
 
 
+@pytest.mark.parametrize(("op_type", "kind"), [("QuantizeLinear", "float"), ("DequantizeLinear", "int8")])
+def test_scales_of_blocks_are_of_the_rank_of_what_they_scale(op_type: str, kind: str) -> None:
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 10, opset_import: ["" : 21]> main ({kind}[2, 4] x, float[2] s) => (y) {{
+            y = {op_type} <axis = 1, block_size = 2> (x, s)
+        }}
+    """)
+    feeds = {"x": np.ones((2, 4), np.float32 if kind == "float" else np.int8), "s": np.ones(2, np.float32)}
+    with pytest.raises(Exception, match=r"(?i)rank|scale"):
+        onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    with pytest.raises(InvalidModel, match=r": scales of rank 1 for blocks of a tensor of rank 2"):
+        read_model(model)
+
+
 def test_parts_of_a_scalar() -> None:
     graph = Graph("hub", "g")
     x = graph.add_input("x", TensorType(DType.FLOAT32, ()))
