@@ -23,6 +23,7 @@ from backedge.passes.opset import convert_opset
 from backedge.passes.types import DType, TensorType
 from backedge.runtime.executor import Executor
 from onnx import AttributeProto, ModelProto, NodeProto
+from onnx.reference import ReferenceEvaluator
 
 from . import generate
 
@@ -288,6 +289,20 @@ def test_scales_of_blocks_are_of_the_rank_of_what_they_scale(op_type: str, kind:
     with pytest.raises(Exception, match=r"(?i)rank|scale"):
         onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
     with pytest.raises(InvalidModel, match=r": scales of rank 1 for blocks of a tensor of rank 2"):
+        read_model(model)
+
+
+def test_attention_has_a_length_for_each_of_a_batch() -> None:
+    """onnx's reference tells by what it can't compute; its inference doesn't look."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 12, opset_import: ["" : 24]> main (float[2, 1, 3, 4] q, int64[3] n) => (y) {
+            y = Attention (q, q, q, , , , n)
+        }
+    """)
+    feeds = {"q": np.ones((2, 1, 3, 4), np.float32), "n": np.ones(3, np.int64)}
+    with pytest.raises(ValueError, match="cannot reshape"):
+        ReferenceEvaluator(model).run(None, feeds)
+    with pytest.raises(InvalidModel, match=": axis 0 of input 6 is 3, which must be 2"):
         read_model(model)
 
 
