@@ -23,10 +23,10 @@ def check_inferred(graph: Graph) -> None:
     Raises:
         InvalidModel: the first such node, which may be in a region.
     """
-    for inner, node, shapes in _always_run(graph):
+    for inner, node, shapes in _operators(graph):
         if found := (shapes and (shape_fault(node) or _sliced_fault(node))) or type_fault(node):
             raise _refusal(inner, node, found)
-    if not any(shapes and _operand_fault(node) for _, node, shapes in _always_run(graph)):
+    if not any(shapes and _operand_fault(node) for _, node, shapes in _operators(graph)):
         return
     undeclared = graph.copy()
     for inner in undeclared.graphs():
@@ -36,7 +36,7 @@ def check_inferred(graph: Graph) -> None:
             for value in node.outputs:
                 value.type = None
     infer(undeclared, known=True)
-    for inner, node, shapes in _always_run(undeclared):
+    for inner, node, shapes in _operators(undeclared):
         if found := shapes and _operand_fault(node):
             raise _refusal(inner, node, found)
 
@@ -45,12 +45,15 @@ def _refusal(graph: Graph, node: Node, found: str) -> InvalidModel:
     return InvalidModel(f"graph {graph.name!r:.80}: {node!r}{found}")
 
 
-def _always_run(graph: Graph, shapes: bool = True) -> Iterator[tuple[Graph, Node, bool]]:
-    """Every node with the graph that it is in, and whether it is in no branch."""
-    for node in graph.nodes:
-        yield graph, node, shapes
-        for region in node.regions.values():
-            yield from _always_run(region, shapes and not is_if(node))
+def _operators(graph: Graph) -> Iterator[tuple[Graph, Node, bool]]:
+    """Every node that calls no function of the model, with the graph that it is in, and whether that is no branch."""
+    own = {key[:2] for key in graph.functions}
+    inside = [(graph, True)]
+    for inner, shapes in inside:
+        for node in inner.nodes:
+            if node.op not in own:
+                yield inner, node, shapes
+            inside += [(region, shapes and not is_if(node)) for region in node.regions.values()]
 
 
 def _operand_fault(node: Node) -> str:

@@ -38,6 +38,7 @@ _ATTENTION: Mapping[int, Mapping[int, str]] = {
         2: "batch keys .",
         4: "batch shared past .",
         5: "batch shared past .",
+        6: "batch",
     },
     4: {
         0: "batch heads queries width",
@@ -45,6 +46,7 @@ _ATTENTION: Mapping[int, Mapping[int, str]] = {
         2: "batch shared keys depth",
         4: "batch shared past width",
         5: "batch shared past depth",
+        6: "batch",
     },
 }
 """Of Attention, by the rank of its queries: features of all heads stand behind each other in rank 3."""

@@ -69,6 +69,10 @@ def shape_fault(node: Node) -> str:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "GatherND":
         return _batch_fault(node)
+    if node.op_type in ("QuantizeLinear", "DequantizeLinear") and node.attributes.get("block_size"):
+        return _blocks_fault(node)
+    if node.op_type == "Transpose":
+        return _order_fault(node)
     if node.op_type == "GridSample":
         return _grid_fault(node)
     if node.op_type == "ScatterND":
@@ -208,6 +212,22 @@ def _pads_fault(node: Node) -> str:
     if not isinstance(count, int) or not isinstance(length, int) or length == 2 * count:
         return ""
     return f": {length} amounts for {count} axes"
+
+
+def _blocks_fault(node: Node) -> str:
+    """Why scales aren't those of blocks."""
+    data, scales = _shape(node, 0), _shape(node, 1)
+    if data is None or scales is None or len(data) == len(scales):
+        return ""
+    return f": scales of rank {len(scales)} for blocks of a tensor of rank {len(data)}"
+
+
+def _order_fault(node: Node) -> str:
+    """Why axes can't be in this order."""
+    shape, order = _shape(node, 0), node.attributes.get("perm")
+    if shape is None or not isinstance(order, list | tuple) or sorted(order) == [*range(len(shape))]:
+        return ""
+    return f": perm is {list(order)}, of a tensor of rank {len(shape)}"
 
 
 def _axes_fault(node: Node) -> str:

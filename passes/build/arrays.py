@@ -72,8 +72,15 @@ def size_of(op: Builder, value: Value, axis: int) -> Expr:
 
 
 def length_of(op: Builder, value: Value, axis: int) -> Expr:
-    """The size of an axis as an int64 scalar, the axis counted from either end."""
-    size = None if value.tensor.shape is None else value.tensor.shape[axis]
+    """The size of an axis as an int64 scalar, the axis counted from either end.
+
+    Raises:
+        Inconsistent: there is no such axis.
+    """
+    shape = value.tensor.shape
+    if shape is not None and not -len(shape) <= axis < len(shape):
+        raise Inconsistent(f"{value.name!r} of rank {len(shape)} has no axis {axis}")
+    size = None if shape is None else shape[axis]
     if isinstance(size, int):
         return Expr(op, np.asarray(size))
     return Expr(op, op.Gather(op.Shape(value), op.const(axis), axis=0))

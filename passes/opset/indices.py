@@ -79,6 +79,8 @@ def _by_row(op: StepBuilder, node: Node) -> Value:
     """GatherND-12: the axes of the batch and those that are indexed become one, of which rows are gathered."""
     data, batch = required(node, 0), attribute(node, "batch_dims", 0)
     count = last_size(node, required(node, 1))
+    if not count:
+        raise Unsupported(node, "each index is a place along none of the axes")
     lengths = [length_of(op.newest, data, axis) for axis in range(batch)]
     sizes = sizes_of(op, data, range(batch, rank_of(node, data)))
     front, rest = [*lengths, *sizes[:count]], sizes[count:]

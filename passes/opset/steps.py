@@ -170,8 +170,9 @@ def as_type(op: Any, value: Value, kind: DType, saturate: int | None = None) -> 
     """A tensor cast to another element type, unless it has it. (bfloat16 can be cast from version 13 on.)"""
     if value.tensor.dtype is kind:
         return value
-    if DType.BFLOAT16 in (value.tensor.dtype, kind):
-        op = op.at(max(op.opsets[""], 13))
+    least = 13 if DType.BFLOAT16 in (value.tensor.dtype, kind) else 6  # before, Cast spelled its target
+    if op.opsets[""] < least:
+        op = op.at(least)
     return op.Cast(value, to=ENUMS[kind], saturate=saturate, _types=[tensor_type(value, kind)])
 
 

@@ -83,6 +83,17 @@ def test_label_encoder(given: int, made: int, x: Any, attributes: dict[str, Any]
     assert y.tolist() == expected
 
 
+def test_cast_spelled_its_target_before_version_6() -> None:
+    """ONNX Runtime begins with opset 7."""
+    lists = {"keys_strings": ["a", "b"], "values_tensor": _tensor(TensorProto.INT16, 0, 1)}
+    lists["default_tensor"] = _tensor(TensorProto.INT16, -1)
+    proto = model("LabelEncoder", 4, TensorProto.STRING, TensorProto.INT16, ([2, 2], [2, 2]), **lists)
+    made = to_model(lowered(proto, 5))
+    onnx.checker.check_model(made, full_check=True)
+    (cast,) = [node for node in made.graph.node if node.op_type == "Cast"]
+    assert cast.attribute[0].s == b"INT16"
+
+
 def test_one_key_for_every_nan_and_for_both_zeros() -> None:
     """Version 2 compares bits."""
     odd = np.array([0x7FC00001, 0xFFC00000], np.uint32).view(np.float32)

@@ -78,3 +78,9 @@ def test_what_only_names_a_result_takes_no_newer_types(kind: str) -> None:
     text = f"({kind}[2] x, {kind} like) => ({kind}[2] y) {{ y = CastLike (x, like) }}"
     with pytest.raises(Unsupported, match=f"Identity-1 takes no {kind}"):
         converted(parse(text, 25), 8)
+
+
+def test_indices_along_no_axis() -> None:
+    text = "(float[2] x, int64[3, 0] i) => (float[3, 2] y) { y = GatherND (x, i) }"
+    with pytest.raises(Unsupported, match="a place along none of the axes"):
+        converted(parse(text, 13), 10)
