@@ -14,12 +14,13 @@ from xml.parsers.expat import ExpatError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
+from ...passes import limits
 from ...passes.errors import InvalidModel
 from .dialect import Tree
 from .types import shown
 
-DEEPEST = 1_600
-"""How deep elements may nest: about a hundred loops inside each other."""
+DEEPEST = 3 * limits.DEEPEST + 100
+"""How deep elements may nest: each body in another takes three."""
 
 _LONGEST_TEXT = 100
 _BLOCK = 1 << 16

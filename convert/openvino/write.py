@@ -24,6 +24,8 @@ from .types import DYNAMIC_PRECISION, DYNAMIC_TYPE, ELEMENT_TYPES, PRECISIONS, f
 from .weights import WeightsWriter
 
 _TAB = "\t"
+_MOST_TABS = 60
+"""Indentation ends there: of bodies in bodies it would be most of the file."""
 _Given = list[tuple[str, str]]
 
 
@@ -88,11 +90,14 @@ class _Writer:
 
     # elements ------------------------------------------------------------------------------------
 
+    def _indent(self) -> str:
+        return _TAB * min(self._depth, _MOST_TABS)
+
     def _put(self, tag: str, given: Iterable[tuple[str, str]] = (), end: str = " /") -> None:
         if self._depth >= DEEPEST:
             raise ValueError(f"elements would nest more than {DEEPEST} deep")
         text = "".join(f' {name}="{escaped(value)}"' for name, value in given)
-        self._lines.append(f"{_TAB * self._depth}<{tag}{text}{end}>\n")
+        self._lines.append(f"{self._indent()}<{tag}{text}{end}>\n")
 
     def _open(self, tag: str, given: Iterable[tuple[str, str]] = ()) -> None:
         self._put(tag, given, "")
@@ -100,7 +105,7 @@ class _Writer:
 
     def _close(self, tag: str) -> None:
         self._depth -= 1
-        self._lines.append(f"{_TAB * self._depth}</{tag}>\n")
+        self._lines.append(f"{self._indent()}</{tag}>\n")
 
     def _tree(self, tree: Tree) -> None:
         tag, given, children = tree
@@ -149,7 +154,7 @@ class _Writer:
         if not type_.shape and not with_rt_info:
             return self._put("port", given)
         self._open("port", given)
-        indent = _TAB * self._depth
+        indent = self._indent()
         for dim in type_.shape or ():
             self._lines.append(f"{indent}<dim>{dim if isinstance(dim, int) else -1}</dim>\n")
         self._rt_info(meta)

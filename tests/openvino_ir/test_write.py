@@ -316,8 +316,9 @@ def test_replaced_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         load(path)
 
 
-def test_deep_nesting(tmp_path: Path) -> None:
+def test_deep_nesting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What can be written can be read, and the other way round."""
+    monkeypatch.setattr("backedge.convert.openvino.write.DEEPEST", 300)
     write(doubling(depth=90), tmp_path / "model.xml")
     assert len(list(read(tmp_path / "model.xml").graphs())) == 91
     with pytest.raises(Unsupported, match="elements would nest more than 300 deep"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 import onnx
 import pytest
 from backedge.convert import convert, verify
-from backedge.convert.files import load, save, to_hub
+from backedge.convert.files import load, save, to_dialect, to_hub
+from backedge.convert.format import FORMATS
+from backedge.passes import infer as inference
 from backedge.passes.depth import deepest
 from backedge.passes.errors import InvalidModel, TooLarge, Unsupported
 from backedge.passes.graph import Graph
@@ -22,6 +25,8 @@ from backedge.passes.rewrite import Builder, Rewriter
 from backedge.passes.structure.slots import PruneSlots
 from backedge.passes.types import DType, tensor
 from backedge.runtime import run
+from backedge.runtime.compiled import compile_loop
+from backedge.runtime.compiled.operators import nests_too_deeply
 
 F32 = tensor(DType.FLOAT32, 2)
 FEED: dict[str, Any] = {"x": np.array([1, -2], np.float32), "c": np.bool_(True)}
@@ -110,17 +115,34 @@ def test_as_deep_as_may_be(kind: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, -FEED["x"])
     with pytest.raises(Unsupported, match=f"{DEEPEST} subgraphs stand in each other, and ONNX's files hold about 30"):
         save(graph, tmp_path / "m.onnx")
-    with pytest.raises(Unsupported, match="elements would nest more than 300 deep"):
-        save(graph, tmp_path / "m.xml")
     with pytest.raises(Unsupported, match="subgraphs may be nested at most 13 deep"):
         save(graph, tmp_path / "m.json")
     assert {path.name for path in tmp_path.iterdir()} == {"m.hlo"}
 
 
+@pytest.mark.usefixtures("few_calls")
+@pytest.mark.parametrize("depth", [150, pytest.param(DEEPEST, marks=pytest.mark.full)])
+@pytest.mark.parametrize("kind", ["if", "loop"])
+def test_ir_as_deep_as_may_be(kind: str, depth: int, tmp_path: Path) -> None:
+    """It is written and read, also where an operator inside of all layers has changed."""
+    save(nested(depth, kind), tmp_path / "m.xml")
+    back = to_hub(load(tmp_path / "m.xml"))
+    assert deepest(back)[0] == depth
+    (found,) = run(back, {value.name: FEED[value.name] for value in back.inputs}).values()
+    np.testing.assert_array_equal(found, -FEED["x"])
+    (negated,) = (node for _, node in back.walk() if node.op_type == "Neg")
+    negated.op_type = "Exp"
+    save(back, tmp_path / "changed.xml")
+    changed = to_hub(load(tmp_path / "changed.xml"))
+    assert deepest(changed)[0] == depth
+    (found,) = run(changed, {value.name: FEED[value.name] for value in changed.inputs}).values()
+    np.testing.assert_allclose(found, np.exp(FEED["x"]), rtol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["if", "loop"])
 def test_deeper_graphs_are_refused(kind: str, tmp_path: Path) -> None:
-    graph = nested(500, kind)
-    told = f"500 regions stand in each other, more than {DEEPEST}"
+    graph = nested(DEEPEST + 100, kind)
+    told = f"{DEEPEST + 100} regions stand in each other, more than {DEEPEST}"
     for work in (
         lambda: run(graph, FEED),
         lambda: save(graph, tmp_path / "m.hlo"),
@@ -141,6 +163,78 @@ def test_a_slot_that_nobody_uses_goes_through_all_loops_at_once() -> None:
     assert not any(Loop(node).of(Captured) for _, node in graph.walk() if is_loop(node))
 
 
+def widening(depth: int) -> Graph:
+    """Loops in each other that carry a value to which the innermost one appends."""
+    graph = Graph("hub", "widening")
+    rewriter = Rewriter(HUB, {}, fallback=Builder.copy)
+    rewriter.root = graph
+    outer = Builder(rewriter, graph)
+    inner: Graph | None = None
+    for level in range(depth, -1, -1):
+        op = outer.region(f"r{level}") if level else outer
+        x = op.input("x", F32 if not level else None)
+        if inner is None:
+            op.graph.outputs = [op.Concat(x, x, axis=0, _types=[None])]
+        else:
+            op.graph.outputs = list(op.loop(op.const(1), None, [Carried()], [x], inner, types=[None]))
+        inner = op.graph
+    return graph
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> Counter[Any]:
+    """How often a function is called, by its first argument."""
+    calls: Counter[Any] = Counter()
+    real = getattr(owner, name)
+
+    def counting(*arguments: Any, **options: Any) -> Any:
+        calls[arguments[0]] += 1
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, counting)
+    return calls
+
+
+@pytest.mark.parametrize("made", [lambda: nested(100, "if"), lambda: nested(100, "loop"), lambda: widening(100)])
+def test_inference_comes_to_each_region_a_few_times(made: Callable[[], Graph], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not again from each level around it; the types are those of regions that are inferred one by one."""
+    graph = made()
+    calls = [counted(monkeypatch, inference, name) for name in ("_infer_if", "_infer_loop")]
+    inference.infer(graph)
+    each = calls[0] + calls[1]
+    assert len(each) == 100
+    assert max(each.values()) <= 3
+    wide = is_loop(graph.nodes[0]) and graph.nodes[0].output.tensor.shape != (2,)
+    for inner in graph.graphs():
+        for value in inner.outputs:
+            assert value.tensor.dtype is DType.FLOAT32
+            assert value.tensor.shape == ((None,) if wide else (2,))
+
+
+@pytest.mark.parametrize("kind", ["if", "loop"])
+def test_a_conversion_comes_to_each_region_a_few_times(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By way of formats whose readers and rules ask for types, copy bodies, and remember layers."""
+    graph = nested(100, kind)
+    for name in ("onnx", "openvino", "hlo"):
+        calls = [counted(monkeypatch, inference, one) for one in ("_infer_if", "_infer_loop")]
+        copies = counted(monkeypatch, Graph, "copy")
+        made = to_hub(to_dialect(graph, FORMATS[name]))
+        assert deepest(made)[0] == 100
+        assert sum(map(Counter.total, calls)) <= 20 * 100
+        assert copies.total() <= 20 * 100
+        names = [value.name for inner in made.graphs() for value in inner.values()]
+        assert max(map(len, names)) < 40  # a name doesn't grow with each region
+        monkeypatch.undo()
+
+
+def test_a_nest_that_python_does_not_compile_is_interpreted(caplog: pytest.LogCaptureFixture) -> None:
+    """20 loops in each other are the most; none of those around asks for code, which would be written in vain."""
+    graph = nested(40, "loop")
+    nodes = [node for _, node in graph.walk() if is_loop(node)]
+    assert [nests_too_deeply(node.regions.values()) for node in nodes] == [True] * 20 + [False] * 20
+    assert compile_loop(nodes[0]) is None
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("of", ["if", "loop"])
 def test_hlo(of: str, tmp_path: Path) -> None:
     path = tmp_path / "m.hlo"
@@ -149,12 +243,13 @@ def test_hlo(of: str, tmp_path: Path) -> None:
     feed = {value.name: FEED["x" if value.tensor.rank else "c"] for value in graph.inputs}
     (found,) = run(graph, feed).values()
     np.testing.assert_array_equal(found, -FEED["x"])
-    path.write_text(text(500, of))
+    path.write_text(text(DEEPEST + 100, of))
     with pytest.raises(InvalidModel, match=f"computations are nested more than {DEEPEST} deep"):
         load(path)
 
 
-@pytest.mark.parametrize("depth", [200, 500])
+@pytest.mark.usefixtures("few_calls")
+@pytest.mark.parametrize("depth", [DEEPEST, DEEPEST + 100])
 def test_stablehlo(depth: int, tmp_path: Path) -> None:
     """What is too deep is told in words; each level is the true branch of a conditional."""
     inner = "%y = stablehlo.negate %x : tensor<2xf32>"
@@ -163,6 +258,12 @@ def test_stablehlo(depth: int, tmp_path: Path) -> None:
     lines += [f"stablehlo.return %y : tensor<2xf32>\n}}, {{\n{other}"] * depth
     head = "func.func @main(%x: tensor<2xf32>, %c: tensor<i1>) -> tensor<2xf32> {"
     (tmp_path / "m.mlir").write_text("\n".join(["module {", head, *lines, "return %y : tensor<2xf32>\n}\n}"]))
+    if depth <= DEEPEST:
+        graph = to_hub(load(tmp_path / "m.mlir"))
+        feed = {value.name: FEED["x" if value.tensor.rank else "c"] for value in graph.inputs}
+        (found,) = run(graph, feed).values()
+        np.testing.assert_array_equal(found, -FEED["x"])
+        return
     with pytest.raises(InvalidModel, match=f"regions are nested more than {DEEPEST} deep"):
         load(tmp_path / "m.mlir")
 
