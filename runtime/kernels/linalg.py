@@ -26,7 +26,7 @@ def _by_rows(a: Array, b: Array, product: Callable[[Array], Array]) -> Array:
 
 
 def gemm(attrs: Attributes, a: Array, b: Array, c: Array | None = None) -> Array:
-    """alpha * A' * B' + beta * C; for integers alpha and beta other than 1 are applied in float64 and truncated."""
+    """alpha * A' * B' + beta * C; integers by fractions are computed in float64 and truncated, all others wrap."""
     left, right = widened(a), widened(b)
     product = np.matmul(left.T if attrs.flag("transA") else left, right.T if attrs.flag("transB") else right)
     result = _scaled(product, attrs.float("alpha"))
@@ -40,7 +40,9 @@ def gemm(attrs: Attributes, a: Array, b: Array, c: Array | None = None) -> Array
 def _scaled(x: Array, factor: float) -> Array:
     if factor == 1.0:
         return x
-    return x * x.dtype.type(factor) if is_float(x.dtype) else x.astype(np.float64) * factor
+    if is_float(x.dtype):
+        return x * x.dtype.type(factor)
+    return x * np.array(int(factor)).astype(x.dtype) if factor == int(factor) else x.astype(np.float64) * factor
 
 
 def einsum(attrs: Attributes, *inputs: Array) -> Array:

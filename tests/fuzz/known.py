@@ -147,6 +147,17 @@ ROWS = (
         _squares_overflow,
         "ONNX Runtime adds up integers in their own type, and makes NaN where squares of floats overflow",
     ),
+    _row(
+        "Attention",
+        lambda case: bool(case.node.attributes.get("is_causal")) and len(case.operands) > 3
+        and np.asarray(case.operands[3]).dtype.kind in "iu",
+        "ONNX Runtime masks otherwise where a causal Attention has a mask of integers",
+    ),
+    _row(
+        "Unique",
+        lambda case: case.first.dtype.kind == "f" and bool(np.isnan(case.first).any()),
+        "nobody says where NaN stands, nor whether two are one",
+    ),
     _row("MaxPool AveragePool LpPool", _beyond, "a window larger than what it slides over isn't defined"),
 )  # fmt: skip
 

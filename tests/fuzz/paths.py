@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import random
+import re
 import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,8 @@ class Truth:
     """Whether our executor takes the feed: what it refuses of the model it refuses of every file."""
     loads: bool
     """Whether ONNX Runtime loads the model: what it refuses of that it may refuse of every other ONNX file."""
+    ran: set[str] = field(default_factory=set)
+    """The first results of the nodes that the inputs come to."""
 
 
 def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: list[str]) -> tuple[Truth, list[Event]]:
@@ -273,8 +276,10 @@ def examine(job: Job) -> Iterator[Event]:
         except Exception as error:
             yield Event("source", UNREAD if isinstance(error, BackedgeError) else CRASHED, _told(error))
             return
-        runs["executor"] = run_in(Ours(hub), job.feeds)
+        ours = Ours(hub)
+        runs["executor"] = run_in(ours, job.feeds)
         truth, events = truth_of(runs, source, job.feeds, names)
+        truth.ran = ours.ran
         for event in events:
             told = settle(event, hub, job.feeds[event.feed], truth)
             if event.kind == EXECUTOR and told.kind == EXPLAINED:
@@ -361,7 +366,9 @@ def _path(
     try:
         report = convert(source, made, verify=0, **options)
     except Exception as error:
-        yield Event(path, _kind(error), _told(error))
+        told = _told(error)
+        never_run = isinstance(error, InvalidModel) and truth.ran.isdisjoint(re.findall(r"'([^']*)'", told))
+        yield Event(path, UNKNOWN if never_run else _kind(error), told)
         return
     narrowed = any(NARROWED in note for note in report.notes)
     feeds, wanted = [job.feeds[k] for k in known], [truth.values[k] for k in known]

@@ -69,9 +69,14 @@ def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = No
 
 
 class Ours:
-    """Our executor as a session; what isn't defined in a run it tells as a runtime's fault is told."""
+    """Our executor as a session; what isn't defined in a run it tells as a runtime's fault is told.
+
+    Attributes:
+        ran: the first results of all nodes without regions that were ever run.
+    """
 
     def __init__(self, graph: Graph) -> None:
+        self.ran: set[str] = set()
         self._executor = Executor(graph, compiler=never_compile, watch=self._watched)
         self._undefined = ""
 
@@ -85,6 +90,7 @@ class Ours:
             return call
 
         def run(*operands: Any) -> Any:
+            self.ran.add(node.outputs[0].name)
             self._undefined = self._undefined or undefined(node, operands)
             return call(*operands)
 

@@ -228,3 +228,13 @@ def test_hard_swish_of_double_precision_has_the_factor_of_its_definition() -> No
     x = np.array([-2.5, 1.5, -3.0, 2.99999995, 3.0, 40.0])
     (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
     np.testing.assert_allclose(run_op("HardSwish", x), expected, rtol=1e-13, atol=1e-300)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(1.0, 0.0), (1.0, 1.0), (2.0, -3.0)])
+def test_products_of_integers_wrap(alpha: float, beta: float) -> None:
+    """Whole factors are no detour through floats, which haven't all integers of 64 bits."""
+    least, most = -(2**63), 2**63 - 1
+    a, b, c = np.array([[most, least, most]]), np.array([[most], [most], [most]]), np.array([[most]])
+    exact = int(alpha) * (2 * most * most + least * most) + int(beta) * most
+    found = run_op("Gemm", a, b, c, alpha=alpha, beta=beta)
+    assert found.dtype == np.int64 and found.tolist() == [[(exact - least) % 2**64 + least]]
