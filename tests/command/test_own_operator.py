@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from backedge.convert import convert, load
-from backedge.passes import infer
+from backedge.passes import infer_elementwise
 from backedge.passes.attributes import NodeAttributes
 from backedge.passes.decompose.library import DECOMPOSITIONS
 from backedge.passes.graph import Node, Value
@@ -28,7 +28,7 @@ def swish2(op: Builder, node: Node) -> Value:
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Swish2 amid other operators, its types declared nowhere: y = mean(swish2(exp(x)))."""
     monkeypatch.setitem(DECOMPOSITIONS, KEY, [swish2])
-    monkeypatch.setattr(infer, "_SAME", infer._SAME | {"my.Swish2"})
+    monkeypatch.setattr(infer_elementwise, "_SAME", infer_elementwise._SAME | {"my.Swish2"})
     make = onnx.helper.make_node
     nodes = [make("Exp", ["x"], ["e"]), make("Swish2", ["e"], ["s"], domain="my")]
     nodes.append(make("ReduceMean", ["s"], ["y"], keepdims=0))
