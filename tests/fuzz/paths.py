@@ -265,7 +265,8 @@ def examine(job: Job) -> Iterator[Event]:
         folder = Path(name)
         source = folder / "source.onnx"
         source.write_bytes(job.model)
-        names = [value.name for value in onnx.load_model_from_string(job.model).graph.output]
+        stated = onnx.load_model_from_string(job.model).graph.output
+        names = [value.name for value in stated]
         runs: dict[str, Run] = {}
         for oracle, options in JUDGES.items():
             yield Event(f"source in {oracle}", "")
@@ -289,6 +290,8 @@ def examine(job: Job) -> Iterator[Event]:
             told = {who: run.refused or next(filter(None, run.errors), "other values") for who, run in runs.items()}
             yield Event("source", UNKNOWN, "; ".join(f"{who}: {why[:200]}" for who, why in told.items()))
         for k, right in enumerate(truth.values):
+            if right is not None and not _as_declared(stated, right):
+                truth.values[k] = right = None  # a shape that follows from such sizes isn't the one that is stated
             if right is not None:
                 noise = carried(hub, job.feeds[k], right, apart)
                 truth.slack[k] = max(truth.slack[k], 4 * noise)
@@ -297,6 +300,18 @@ def examine(job: Job) -> Iterator[Event]:
         for path in job.paths:
             yield Event(path, "")
             yield from _path(path, job, source, folder / path, truth, names, hub)
+
+
+def _as_declared(stated: Sequence[onnx.ValueInfoProto], outputs: Outputs) -> bool:
+    """Whether results have the ranks and sizes that the model states of them."""
+    for value, found in zip(stated, outputs, strict=True):
+        if not value.type.tensor_type.HasField("shape") or not isinstance(found, np.ndarray):
+            continue
+        dims = value.type.tensor_type.shape.dim
+        pairs = zip(dims, found.shape, strict=False)
+        if len(dims) != found.ndim or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
+            return False
+    return True
 
 
 def settle(event: Event, hub: Graph, feed: Feed, truth: Truth) -> Event:
