@@ -804,3 +804,16 @@ def test_powers_whose_exponents_halves_have_no_numbers_for(openvino: Runner, kin
     with np.errstate(all="ignore"):
         wanted = np.power(x.astype(np.float64), p.astype(np.float64)).astype(np.float16)
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_integers_convolved_in_parts(openvino: Runner) -> None:
+    """So many products that float32 doesn't add them up exactly at once."""
+    random = np.random.default_rng(0)
+    x, w = (random.integers(0, 256, shape).astype(np.uint8) for shape in ((1, 400, 5), (2, 400, 3)))
+    values = ", ".join(map(str, w.ravel()))
+    graph = graph_of(f"""g (uint8[1, 400, t] x) => (int32[1, 2, u] y)
+      <uint8[2, 400, 3] w = {{{values}}}, uint8 z = {{7}}> {{ y = ConvInteger (x, w, , z) }}""")
+    ((found,),) = openvino.lowered(graph, [{"x": x}])
+    kernel = w.astype(np.int64) - 7
+    wanted = [[(x[0, :, t : t + 3] * kernel[o]).sum() for t in range(3)] for o in range(2)]
+    np.testing.assert_array_equal(found, [wanted])

@@ -13,7 +13,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder
 from ....passes.tensor import TensorData
-from ....passes.types import DType
+from ....passes.types import DType, TensorType
 from ..types import ELEMENT_TYPES
 
 
@@ -124,9 +124,16 @@ def swap_with_first(op: Builder, axis: Value, rank: int) -> Value:
 
 
 def slice_axis(op: Builder, value: Value, start: Any, stop: Any, step: int = 1, axis: int = 0) -> Value:
-    """`value[start:stop:step]` on one axis; start and stop are ints or i64 [1] values."""
+    """`value[start:stop:step]` on one axis; start and stop are ints or i64 [1] values. Where the value's sizes and the
+    bounds are known, so are its own."""
     start, stop = (bound if isinstance(bound, Value) else i64(op, [bound]) for bound in (start, stop))
-    return op.Slice(value, start, stop, i64(op, [step]), i64(op, [axis]))
+    made = op.Slice(value, start, stop, i64(op, [step]), i64(op, [axis]))
+    shape, (first, last) = value.tensor.static_shape, (ints(bound) for bound in (start, stop))
+    if shape is not None and first is not None and last is not None:
+        sizes = list(shape)
+        sizes[axis] = len(range(sizes[axis])[first[0] : last[0] : step])
+        made.type = TensorType(value.tensor.dtype, tuple(sizes))
+    return made
 
 
 def concat(op: Builder, values: Sequence[Value], axis: int = 0) -> Value:
