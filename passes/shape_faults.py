@@ -90,14 +90,15 @@ _FROM_SEVEN_ON = ELEMENTWISE - {"Clip"}  # whose bounds are scalars
 
 
 def broadcast_fault(node: Node) -> str:
-    """Why operands aren't broadcast to one another, to be read behind the node's name; "" where they may be."""
+    """Why operands aren't broadcast to one another, to be read behind the node's name; "" where they may be: none with
+    a size of 0 is told, since a stack over no passes has other sizes in ONNX Runtime than here."""
     if node.domain or node.op_type not in _FROM_SEVEN_ON or node.version < 7:
         return ""
     sizes: dict[int, int] = {}
     for value in node.formal_inputs:
         shape = (None if value is None else value.tensor.shape) or ()
         for axis, size in enumerate(reversed(shape), 1):
-            if isinstance(size, int) and size != 1 and sizes.setdefault(axis, size) != size:
+            if isinstance(size, int) and size > 1 and sizes.setdefault(axis, size) != size:
                 return f": {sizes[axis]} and {size} elements of axis {-axis} aren't broadcast to one another"
     return ""
 

@@ -543,3 +543,14 @@ def test_powers_whose_exponents_the_base_has_no_numbers_for(xla: Xla, base: Any,
     graph, feeds = built(lambda op, x, p: op.Pow(x, p), x, p)
     ((found,),) = xla.lowered(graph, feeds)
     np.testing.assert_array_equal(found, np.power(x.astype(np.float64), p.astype(np.float64)).astype(base))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("largest", [1, 0])
+def test_nan_of_either_sign_is_sorted_alike(xla: Xla, kind: Any, largest: int) -> None:
+    """Processors make NaN whose sign is set of 0 / 0, which the total order has below all numbers."""
+    x = np.array([1, np.nan, 3, -np.nan, -np.inf, 0, -0.0, np.inf], kind)
+    assert np.signbit(x).tolist() == [False, False, False, True, True, False, True, False]
+    graph, feeds = built(lambda op, x: op.TopK(x, ints(op, 8), largest=largest, _outputs=2), x)
+    ((_, places),) = xla.lowered(graph, feeds)
+    assert places.tolist() == ([1, 3, 7, 2, 0, 5, 6, 4] if largest else [4, 5, 6, 0, 2, 7, 1, 3])

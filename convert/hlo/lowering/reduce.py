@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
@@ -86,7 +88,10 @@ def arg_max(op: Builder, node: Node) -> Value:
 
 @rule("", "TopK")
 def top_k(op: Builder, node: Node) -> list[Value]:
-    """A stable sort with the positions beside, of which the first k are taken; -0 and 0 tie."""
+    """A stable sort with the positions beside, of which the first k are taken; -0 and 0 tie, and so do all NaN.
+
+    They are the largest: in the total order those whose sign is set, which processors make of 0 / 0, are the least.
+    """
     x = required(node, 0)
     have, dtype = sizes_of(node, x), dtype_of(node, x)
     axis = axis_of(node, node.attributes.get("axis", -1), len(have))
@@ -98,8 +103,10 @@ def top_k(op: Builder, node: Node) -> list[Value]:
         region.input(name, TensorType(DType.INT64, ()))
     total = None
     if dtype.is_float:
-        zero, total = scalar(region, 0, dtype), "TOTALORDER"
-        a, b = (region.select(compare(region, value, zero, "EQ"), zero, value) for value in (a, b))
+        zero, nan, total = scalar(region, 0, dtype), scalar(region, np.nan, dtype), "TOTALORDER"
+        same = (region.select(compare(region, value, zero, "EQ"), zero, value) for value in (a, b))
+        odd = (compare(region, value, value, "NE") for value in (a, b))
+        a, b = (region.select(one, nan, value) for one, value in zip(odd, same, strict=True))
     direction = "GT" if flag(node, "largest", 1) else "LT"
     region.graph.outputs = [region.compare(a, b, direction=direction, type=total)]
     values = [x, iota(op, have, axis)]
