@@ -37,6 +37,10 @@ class Terms(list[Json]):
         return super().__getitem__(index)
 
 
+_DEEPEST = 500
+"""So many terms may be computed each for the one before."""
+
+
 @dataclass
 class Shared:
     """What all worlds of a certificate have in common.
@@ -46,6 +50,7 @@ class Shared:
         turns: term of the number of a pass -> how many passes there are.
         numbers: that are drawn more often than others.
         known: the values of constant terms.
+        open: how many terms are being computed, each for the one before.
     """
 
     terms: list[Json]
@@ -53,6 +58,7 @@ class Shared:
     turns: dict[int, Any] = field(default_factory=dict[int, Any])
     numbers: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(0))
     known: dict[int, Any] = field(default_factory=dict[int, Any])
+    open: int = 0
     reference: Reference = field(default_factory=Reference)
 
     def constant(self, index: int) -> Any:
@@ -123,12 +129,23 @@ class World:
         return sum(factor * math.prod(int(self.value(atom)) for atom in atoms) for factor, atoms in size)
 
     def value(self, index: Any) -> Any:
-        """Of a term, or of a constant operand."""
+        """Of a term, or of a constant operand.
+
+        Raises:
+            RecursionError: too many terms stand in each other, as in a certificate whose terms go in circles. Python's
+                own limit is no help: it may be higher than the machine's stack, see `limits.allow_calls`.
+        """
         if index is None or isinstance(index, TensorData):
             return None if index is None else index.numpy()
         if index not in self.known:
             term = self.shared.terms[index]
-            self.known[index] = self.shared.constant(index) if is_known(term) else self._value(index, term)
+            if self.shared.open == _DEEPEST:
+                raise RecursionError(f"more than {_DEEPEST} terms stand in each other")
+            self.shared.open += 1
+            try:
+                self.known[index] = self.shared.constant(index) if is_known(term) else self._value(index, term)
+            finally:
+                self.shared.open -= 1
         return self.known[index]
 
     def kept(self, leaf: int, term: Any, before: Sequence[Any] = ()) -> Any:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import mmap
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from .mlir.writer import to_module
 from .read import from_text
 
 Kind = Literal["mlir", "mlirbc"]
+_Read = TypeVar("_Read")
 
 _TOLD_BY = 1 << 20  # so many bytes at the beginning tell of which kind a file is
 _READ_AT_ONCE = 1 << 30  # bytes of a file
@@ -150,14 +151,24 @@ def _described(path: Path, timeout: float) -> Graph:
         target = folder / "description"
         _ask("outline" if at_once else "graph", timeout, path.absolute(), target)
         with target.open("rb") as file:
-            allow_calls()
-            description = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            text = file.read(int.from_bytes(file.read(8), "little"))
+            description = _at_any_depth(lambda: json.loads(text))
             if not at_once:
                 content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-                return from_description(description, content[file.tell() :])
+                return _at_any_depth(lambda: from_description(description, content[file.tell() :]))
             with path.open("rb") as source:
                 constants = _constants(file, target.stat().st_size - file.tell(), source, description["copies"])
-    return from_description(description, constants)
+    return _at_any_depth(lambda: from_description(description, constants))
+
+
+def _at_any_depth(read: Callable[[], _Read]) -> _Read:
+    """What is read. Only where that is nested so deeply are more calls allowed, which let endless ones take the whole
+    stack of the machine."""
+    try:
+        return read()
+    except RecursionError:
+        allow_calls()
+        return read()
 
 
 def _constants(

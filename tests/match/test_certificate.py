@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from backedge.convert.files import load, to_hub
 from backedge.convert.proof import matched
 from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph
+from backedge.passes.limits import allow_calls
 from backedge.passes.match.certificate import certificate
 from control_flow.cases import CASES
 from proofs import certificates
@@ -85,6 +87,15 @@ def test_rejected_after_tampering(change: Callable[[dict[str, Any]], object], tm
         check(path, a, b)
 
 
+@pytest.fixture
+def deep_calls() -> Iterator[None]:
+    """Python's limit on calls as it is after a deep graph was read."""
+    before = sys.getrecursionlimit()
+    allow_calls()
+    yield
+    sys.setrecursionlimit(before)
+
+
 def as_second_index(found: dict[str, Any]) -> None:
     graph = found["b"]
     graph["nodes"][-1]["outputs"] = [one - len(found["terms"]) for one in graph["nodes"][-1]["outputs"]]
@@ -99,7 +110,10 @@ def as_second_index(found: dict[str, Any]) -> None:
     ],
     ids=["some sizes only", "one size only", "terms by a second index"],
 )
-def test_rejected_for_open_sizes_and_indices(change: Callable[[dict[str, Any]], object], tmp_path: Path) -> None:
+def test_rejected_for_open_sizes_and_indices(
+    change: Callable[[dict[str, Any]], object], tmp_path: Path, deep_calls: None
+) -> None:
+    """A size of itself has no end, and must have none of the machine's stack."""
     text = "(float[N, 3] x, int64[2] s) => (float[p, q] y) { y = Reshape <allowzero = 1> (x, s) }"
     onnx.save(onnx.parser.parse_model(HEAD + text), tmp_path / "a.onnx")
     a = to_hub(load(tmp_path / "a.onnx"))
