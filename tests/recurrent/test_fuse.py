@@ -18,6 +18,7 @@ from backedge.convert.files import load, to_dialect, to_hub
 from backedge.convert.format import FORMATS
 from backedge.convert.openvino.lowering.recurrent import objection
 from backedge.convert.requested_passes import to_dialect_after
+from backedge.passes.errors import InvalidModel
 from backedge.passes.graph import Graph
 from backedge.passes.loop import is_loop
 from backedge.passes.structure.recurrent import FuseRecurrent
@@ -226,7 +227,10 @@ def test_mutants_compute_what_they_computed(tmp_path: Path) -> None:
     for number in range(MUTANTS):
         made = mutants.mutant(models.model(chance.choice(pool), number, dynamic=chance.choice(["", "TB"])), chance)
         onnx.save(made, path)
-        before, after = unfused(path), unfused(path)
+        try:
+            before, after = unfused(path), unfused(path)
+        except InvalidModel:  # matrices that can't be multiplied, say
+            continue
         if FuseRecurrent()(after).modified:
             taken += 1
             inputs = models.inputs(made, number)
