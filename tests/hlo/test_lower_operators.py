@@ -554,3 +554,12 @@ def test_nan_of_either_sign_is_sorted_alike(xla: Xla, kind: Any, largest: int) -
     graph, feeds = built(lambda op, x: op.TopK(x, ints(op, 8), largest=largest, _outputs=2), x)
     ((_, places),) = xla.lowered(graph, feeds)
     assert places.tolist() == ([1, 3, 7, 2, 0, 5, 6, 4] if largest else [4, 5, 6, 0, 2, 7, 1, 3])
+
+
+@pytest.mark.parametrize(("number", "bits"), [(2, 8), (4, 16), (12, 32), (13, 64)])
+def test_floats_below_0_as_unsigned_integers(xla: Xla, number: int, bits: int) -> None:
+    """Their lowest bits, as in ONNX Runtime and NumPy; ONNX leaves it open."""
+    graph, feeds = built(lambda op, x: op.Cast(x, to=number), f32(-1, -2.5, -0.5, 3.7, 100))
+    ((found,),) = xla.lowered(graph, feeds)
+    assert found.dtype == np.dtype(f"uint{bits}")
+    assert found.tolist() == [2**bits - 1, 2**bits - 2, 0, 3, 100]

@@ -40,7 +40,11 @@ def cast_to(op: Builder, node: Node, x: Value, target: DType) -> Value:
             x = op.select(compare(op, x, x, "NE"), like(op, node, 0, x), x)
     if source.is_float and target in _CUT:
         x = convert(op, x, _CUT[target])
-    return convert(op, x, target)
+    made = convert(op, x, target)
+    if source.is_float and target is DType.UINT64:  # there is nothing wider: those below 0 go through int64
+        below = compare(op, x, like(op, node, 0, x), "LT")
+        made = op.select(below, convert(op, convert(op, x, DType.INT64), target), made)
+    return made
 
 
 def saturated(op: Builder, node: Node, x: Value, target: DType) -> Value:
