@@ -20,6 +20,7 @@ from ...passes.protos import type_from_proto
 from ...passes.refusals import alternative
 from ...passes.rewrite import Builder, Rewriter, combine
 from ...passes.schemas import since_version
+from ...passes.structure.simplify import RemoveDead
 from ...passes.types import Type, merge
 from .lowering import lower_operators
 from .raising import Calls, FunctionKey, callees_first, function_rules
@@ -136,6 +137,7 @@ def _converted(function: Function, body: Graph, graph: Graph, opset: int, done: 
     done.notes += rewriter.notes
     for domain, version in body.opsets.items():
         new.opsets.setdefault(domain, version)
+    RemoveDead()(new)  # constants, too, whose types the opset may lack
     for inner in new.graphs():
         _constants_as_nodes(inner, opset)
     stated = {value.name for value in function.graph.values() if value.type is not None}

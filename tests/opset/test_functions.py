@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnx.parser
@@ -214,3 +215,18 @@ def test_domains_that_only_functions_use_are_imported(opset: int) -> None:
     assert [function.name for function in model.functions] == ["Tree"]
     [y] = _run_ort(model, f32([0], [1]))
     np.testing.assert_allclose(y, f32([0.2], [1.0]), rtol=1e-6)
+
+
+def test_constants_of_a_function_that_nothing_uses_go() -> None:
+    """Opset 18 has no float8, which hinders nobody here."""
+    text = """<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
+    main (float[1] x) => (float[1] y) { y = own.Minus (x) }
+    <opset_import: ["" : 21], domain: "own"> Minus (a) => (b) {
+        unused = Constant <value_float = 1.0> () b = Neg (a) }"""
+    graph = read_model(onnx.parser.parse_model(text))
+    (function,) = graph.functions.values()
+    function.graph.add_constant(np.array([39], np.uint8).view(ml_dtypes.float8_e4m3fn))
+    model = to_model(to_dialect(graph, FORMATS["onnx"], 18))
+    onnx.checker.check_model(model, full_check=True)
+    assert [node.op_type for node in model.functions[0].node] == ["Neg"]
+    np.testing.assert_array_equal(_run_ort(model, f32([2.5]))[0], f32([-2.5]))
