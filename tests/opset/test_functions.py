@@ -229,4 +229,4 @@ def test_constants_of_a_function_that_nothing_uses_go() -> None:
     model = to_model(to_dialect(graph, FORMATS["onnx"], 18))
     onnx.checker.check_model(model, full_check=True)
     assert [node.op_type for node in model.functions[0].node] == ["Neg"]
-    np.testing.assert_array_equal(_run_ort(model, f32([2.5]))[0], f32([-2.5]))
+    np.testing.assert_array_equal(_run_ort(model, f32(2.5))[0], f32(-2.5))
