@@ -80,7 +80,7 @@ _CHOICES: Mapping[str, str] = {
 LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 """Operators whose result has an axis for each element of an input: which one."""
 _MOST_AXES = 1024
-_COUNTS = ("blocksize", "group", "num_groups", "offset_group")
+_COUNTS = ("blocksize", "group", "num_groups", "offset_group", "p")
 """Attributes that are at least 1."""
 _INTERNAL = "__"
 """How attributes begin that ONNX's checker and ONNX Runtime take at any operator, and don't look at."""
@@ -233,7 +233,7 @@ def _attribute_fault(node: Node, known: Mapping[str, Any], told: Sequence[str]) 
             return f": attribute {name} is {value!r:.40}, which is no {known[name].name}"
         if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name in told):
             return f": attribute {name} is {value}, which is no element type"
-        if name in _COUNTS and isinstance(value, int) and value < 1:
+        if name in _COUNTS and isinstance(value, int | float) and value < 1:
             return f": attribute {name} is {value}, which is no count"
         choices = _choices(node.domain, node.op_type, name)
         if choices and isinstance(value, str | bytes) and _text(value) not in choices:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .graph import Node
+from .ml_attributes import AGGREGATES, TRANSFORMS
 from .tensor import TensorData
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF")
@@ -60,7 +61,10 @@ def _older(attributes: Mapping[str, Any], prefix: str) -> str:
 
 
 def _ensemble(attributes: Mapping[str, Any]) -> str:
-    """TreeEnsemble-5: nodes and leaves by their positions."""
+    """TreeEnsemble-5: nodes and leaves by their positions, kinds by numbers."""
+    for name, kinds in (("aggregate_function", AGGREGATES), ("post_transform", TRANSFORMS)):
+        if not 0 <= (number := attributes.get(name, 0)) < len(kinds):
+            return f": attribute {name} is {number}, not one of 0 to {len(kinds) - 1}"
     uneven = _uneven(attributes, "nodes_") or _uneven(attributes, "leaf_")
     if uneven:
         return uneven

@@ -52,7 +52,7 @@ def body(node: Node, newest: bool = False) -> Graph | None:
     """
     node = _as_computed(node)
     proto = None if node.op in _INEXACT else _function(node, newest)
-    if proto is None or not proto.node or not proto.output:  # onnx leaves it half made where it lacks a type
+    if proto is None or _is_half_made(proto):
         return None
     opsets = {entry.domain: entry.version for entry in proto.opset_import}
     known = {inner: outer for inner, outer in zip(proto.output, node.outputs, strict=False) if outer.name}
@@ -64,6 +64,16 @@ def body(node: Node, newest: bool = False) -> Graph | None:
     scope.nodes(graph, proto.node)
     graph.outputs = scope.found(name for name in proto.output if name in known)
     return graph
+
+
+def _is_half_made(proto: FunctionProto) -> bool:
+    """Whether onnx lacked a type: it leaves out the nodes, then, or the outputs, or casts to no type."""
+    casts = (attribute for node in proto.node if node.op_type == "Cast" for attribute in node.attribute)
+    return (
+        not proto.node
+        or not proto.output
+        or any(one.name == "to" and not (one.i or one.ref_attr_name) for one in casts)
+    )
 
 
 def _as_computed(node: Node) -> Node:

@@ -45,6 +45,10 @@ WRONG = {
         "(float[1, 2, 4, 4] x, float[2, 1, 2, 2] w) => (float[1, 2, 3, 3] y) { y = Conv <group = -2> (x, w) }",
         "attribute group is -2, which is no count",
     ),
+    "no power": (
+        "(float[1, 2, 4] x) => (float[1, 2, 4] y) { y = LpPool <p = 0, kernel_shape = [1]> (x) }",
+        "attribute p is 0, which is no count",
+    ),
     "a body left out": ("(bool c) => (float[2] y) { y = If (c) }", "its graph else_branch is missing"),
 }
 

@@ -129,7 +129,7 @@ def slice_axis(op: Builder, value: Value, start: Any, stop: Any, step: int = 1, 
     start, stop = (bound if isinstance(bound, Value) else i64(op, [bound]) for bound in (start, stop))
     made = op.Slice(value, start, stop, i64(op, [step]), i64(op, [axis]))
     shape, (first, last) = value.tensor.static_shape, (ints(bound) for bound in (start, stop))
-    if shape is not None and first is not None and last is not None:
+    if shape is not None and first and last and -len(shape) <= axis < len(shape):
         sizes = list(shape)
         sizes[axis] = len(range(sizes[axis])[first[0] : last[0] : step])
         made.type = TensorType(value.tensor.dtype, tuple(sizes))
