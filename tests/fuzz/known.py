@@ -203,7 +203,22 @@ def _negative_pads(case: Case) -> bool:
     return given.get("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER") and wider
 
 
+def _uneven_labels(case: Case) -> bool:
+    """Whether a letter of an Einsum has two sizes, one of them 1."""
+    equation = case.node.attributes["equation"]
+    text = equation.decode() if isinstance(equation, bytes) else equation
+    sizes: dict[str, int] = {}
+    for term, operand in zip(text.replace(" ", "").partition("->")[0].split(","), case.operands, strict=False):
+        before, _, after = term.partition("...")
+        shape = np.shape(operand)
+        pairs = [*zip(before, shape, strict=False), *zip(reversed(after), reversed(shape), strict=False)]
+        if any(sizes.setdefault(letter, size) != size for letter, size in pairs):
+            return True
+    return False
+
+
 UNDEFINED = (
+    _row("Einsum", _uneven_labels, "sizes of one letter that differ, of which ONNX Runtime repeats a 1"),
     _row(
         "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow Col2Im",
         _overflows,
