@@ -73,12 +73,15 @@ def _has_attribute(op: StepBuilder, node: Node) -> bool:
 
 
 def _number_of_all(op: StepBuilder, node: Node) -> Made:
-    """TopK-10: k must be known; where it isn't, all are sorted, and the first k taken."""
-    if constant(node, 1) is not None:
+    """TopK-10: k must be known; where it isn't, all are sorted, and the first k taken. It is at least 1."""
+    x, k, known = required(node, 0), required(node, 1), constant(node, 1)
+    if known is not None and known.any():
         return to_attributes(("k", 1), kind="one")(op, node)
-    x, k = required(node, 0), required(node, 1)
     axis = attribute(node, "axis", -1) % rank_of(node, x)
     count = size_of(op.newest, x, axis)
+    if known is not None or (count.array is not None and not count.array.any()):
+        nothing = gathered(op, x, expr(op.newest, np.zeros(0, np.int64)), axis)
+        return [nothing, as_type(op, nothing, DType.INT64)]
     if count.array is None:
         return _by_rank(op, x, k, axis, True)
     types = [x.tensor, TensorType(DType.INT64, x.tensor.shape)]

@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 from backedge.passes.errors import Unsupported
 
-from .harness import checked, converted, f32, i64, operators, parse
+from .harness import checked, converted, down, f32, i64, operators, parse
 from .lowered import lowered
 
 Array = np.ndarray[Any, Any]
@@ -71,6 +71,23 @@ def test_top_of_infinities() -> None:
 def test_a_known_number_of_the_largest_is_one_operator() -> None:
     text = "(float[3] x) => (float[2] v, int64[2] i) <int64[1] k = {2}> { v, i = TopK (x, k) }"
     assert operators(converted(parse(text, 24), 9)) == [("TopK", 1)]
+
+
+@pytest.mark.parametrize("target", [9, 8, 7])
+def test_none_of_the_largest(target: int) -> None:
+    """TopK-1 takes no 0. Of two rows, of none, and of rows of none."""
+    text = "(float[n, 3] x) => (float[n, 0] v, int64[n, 0] i) <int64[1] k = {0}> { v, i = TopK (x, k) }"
+    for rows in (2, 0):
+        values, indices = down(text, 24, target, np.ones((rows, 3), np.float32))
+        assert (values.shape, indices.shape, values.dtype, indices.dtype) == (
+            (rows, 0),
+            (rows, 0),
+            np.float32,
+            np.int64,
+        )
+    text = "(float[n, 0] x, int64[1] k) => (float[n, m] v, int64[n, m] i) { v, i = TopK (x, k) }"
+    values, indices = down(text, 24, target, np.ones((2, 0), np.float32), i64(0))
+    assert values.shape == indices.shape == (2, 0)
 
 
 # Unique ------------------------------------------------------------------------------------------
