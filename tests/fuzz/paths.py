@@ -471,7 +471,8 @@ def judged(
             own = others[k] if others else None
             if own is not None and apart(own, found) <= limits[k]:
                 continue
-            long = [v for v in wanted[k] if not isinstance(v, list) and np.asarray(v).dtype in (np.float64, np.int64)]
+            arrays = [np.asarray(value) for value in wanted[k] if not isinstance(value, list)]
+            long = [array for array in arrays if array.dtype in (np.float64, np.int64, np.uint64)]
             if run.coarse and long:
                 continue
         else:
