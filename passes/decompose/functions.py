@@ -17,7 +17,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TypeProto
 from onnx.shape_inference import InferenceError
 
 from ..attributes import NodeAttributes
-from ..errors import InvalidModel
+from ..errors import InvalidModel, Unsupported
 from ..graph import Graph, Node, Value
 from ..protos import (
     ENUMS,
@@ -49,7 +49,12 @@ def body(node: Node, newest: bool = False) -> Graph | None:
 
     Raises:
         InvalidModel: the node contradicts its operator.
+        Unsupported: an Attention whose values are of another type than its queries, which the body multiplies.
     """
+    if node.op == ("", "Attention"):
+        first, last = (None if value is None else value.tensor.dtype for value in (node.input(0), node.input(2)))
+        if first is not None and last is not None and first is not last:
+            raise Unsupported(node, f"queries of {first.value} and values of {last.value}, which its body multiplies")
     node = _as_computed(node)
     proto = None if node.op in _INEXACT else _function(node, newest)
     if proto is None or _is_half_made(proto):

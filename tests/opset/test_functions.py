@@ -230,3 +230,12 @@ def test_constants_of_a_function_that_nothing_uses_go() -> None:
     onnx.checker.check_model(model, full_check=True)
     assert [node.op_type for node in model.functions[0].node] == ["Neg"]
     np.testing.assert_array_equal(_run_ort(model, f32(2.5))[0], f32(-2.5))
+
+
+def test_attention_of_two_types_is_no_product() -> None:
+    """ONNX defines it by a MatMul of the one and the other, which nobody loads."""
+    text = """<ir_version: 10, opset_import: ["" : 23]>
+    main (float[1, 1, 2, 3] q, float[1, 1, 2, 3] k, float16[1, 1, 2, 3] v) => (float[1, 1, 2, 3] y) {
+        y = Attention (q, k, v) }"""
+    with pytest.raises(Unsupported, match="queries of float32 and values of float16"):
+        to_dialect(read_model(onnx.parser.parse_model(text)), FORMATS["onnx"], 18)
