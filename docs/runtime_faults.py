@@ -14,6 +14,7 @@ import argparse
 import importlib.metadata
 import inspect
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -47,7 +48,11 @@ def found(name: str) -> tuple[str, str]:
     if lines:
         given, right = json.loads(lines[-1])
         return given, right
-    return f"the process ends with status {done.returncode}", ""
+    return f"the process {_ENDS.get(done.returncode, f'ends with status {done.returncode}')}", ""
+
+
+_ENDS = dict.fromkeys((-signal.SIGABRT, -signal.SIGSEGV), "ends by SIGABRT or SIGSEGV")
+"""What writing beyond one's memory ends in is up to what stands there."""
 
 
 def page() -> str:
