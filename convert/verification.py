@@ -266,7 +266,7 @@ def verify(
                 notes += [why_none] if why_none else []
                 report.reasons = [_proved(report), *report.reasons[1:], *notes]
                 return report
-            if report.verdict != "different" and any(map(_is_silent, _SIDES, [report] * len(_SIDES))):
+            if report.verdict != "different" and any(_is_silent(side, report) for side in _SIDES):
                 report.reasons += [_matched(proved, False), *notes]  # more inputs would tell no more
                 return report
             rounding = _rounding(paths, formats, hub_a, hub_b)

@@ -16,12 +16,12 @@ import numpy as np
 
 from .graph import Graph, Node, Value
 from .infer import constant_array, infer_strictly
-from .infer_elementwise import words
 from .loop import truth_of
 from .protos import AttributeRef, node_to_proto
 from .tensor import TensorData
 from .threads import without_warnings
 from .types import DType, TensorType
+from .words import words
 
 _MOST_ELEMENTS = 4096
 _MOST_NODES = 200

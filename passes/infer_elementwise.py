@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from .graph import Node
 from .types import DType, TensorType
-
-
-def words(text: str) -> frozenset[str]:
-    """The words of a text with blanks between them."""
-    return frozenset(text.split())
-
+from .words import words
 
 # Elementwise operators, by far the most frequent, need no protos where their operands have one type or shape.
 # Those of other domains than ONNX's stand here as domain.Operator: ONNX infers nothing for them.

@@ -23,10 +23,12 @@ def check_inferred(graph: Graph) -> None:
     Raises:
         InvalidModel: the first such node, which may be in a region.
     """
+    is_doubtful = False
     for inner, node, shapes in _operators(graph):
         if found := (shapes and (shape_fault(node) or _sliced_fault(node))) or type_fault(node):
             raise _refusal(inner, node, found)
-    if not any(shapes and _operand_fault(node) for _, node, shapes in _operators(graph)):
+        is_doubtful = is_doubtful or (shapes and bool(_operand_fault(node)))
+    if not is_doubtful:
         return
     undeclared = graph.copy()
     for inner in undeclared.graphs():

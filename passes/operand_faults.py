@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from .equations import axis_names, ellipsis_extent
 from .graph import Node
 from .types import Dim
 
@@ -139,14 +140,13 @@ def _einsum_fault(node: Node) -> str:
     sizes: dict[str, int] = {}
     for index, text in enumerate(equation.replace(" ", "").partition("->")[0].split(",")):
         shape = _shape(node, index) if index < len(node.formal_inputs) else None
-        front, dots, back = text.partition("...")
         if shape is None:
             continue
-        extent = len(shape) - len(front) - len(back)
-        if extent < 0 or (extent and not dots):
+        extent = ellipsis_extent(text, len(shape))
+        if extent is None:
             return f": {text!r:.40} labels input {index}, which is of rank {len(shape)}"
         own: dict[str, int] = {}
-        for name, size in zip((*front, *map(str, reversed(range(extent))), *back), shape, strict=True):
+        for name, size in zip(axis_names(text, extent), shape, strict=True):
             if isinstance(size, int) and own.setdefault(name, size) != size:
                 return f": {name!r} is of {own[name]} and of {size} elements in input {index}"
         for name, size in own.items():

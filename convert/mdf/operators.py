@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...passes.infer_elementwise import words
+from ...passes.words import words
 
 FUNCTIONS: dict[str, str] = {
     **{name: name.lower() for name in words("Ceil Cos Cosh Exp Floor IsNaN Log Sign Sin Sinh Sqrt Tan Tanh")},

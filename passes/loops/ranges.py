@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..graph import Node, Value
-from ..infer_elementwise import words
 from ..sizes import OpenSize, at_least
 from ..types import DType
+from ..words import words
 
 _RANGE = "range"
 """Key in the `meta` of a value: (smallest, largest) of its integers, where a pass knows more than operators tell."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..build import Expr, expr, length_of, shape_of, shape_vector, size_of, where
 from ..decompose.arithmetic import general_product
+from ..equations import axis_names, ellipsis_extent
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
@@ -31,11 +32,10 @@ class _Term:
 
 def _spelled(node: Node, text: str, extent: int) -> tuple[str, ...]:
     """The names of a term's axes, its ellipsis of so many."""
-    front, dots, back = text.partition("...")
-    letters = front + back
+    letters = text.replace("...", "", 1)
     if letters and not (letters.isalpha() and letters.isascii()):
         raise InvalidModel(f"{node!r}: {text!r} isn't a term of an equation")
-    return (*front, *(map(str, reversed(range(extent))) if dots else ()), *back)
+    return axis_names(text, extent)
 
 
 def _parsed(op: StepBuilder, node: Node) -> tuple[list[_Term], tuple[str, ...]]:
@@ -47,8 +47,8 @@ def _parsed(op: StepBuilder, node: Node) -> tuple[list[_Term], tuple[str, ...]]:
     terms, widest = [], 0
     for index, text in enumerate(texts):
         value = required(node, index)
-        extent = rank_of(node, value) - len(text.replace("...", ""))
-        if extent < 0 or (extent and "..." not in text):
+        extent = ellipsis_extent(text, rank_of(node, value))
+        if extent is None:
             raise InvalidModel(f"{node!r}: {text!r} labels a tensor of rank {value.rank}")
         terms.append(_Term(expr(op.newest, value), _spelled(node, text, extent)))
         widest = max(widest, extent)

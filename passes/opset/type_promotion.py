@@ -12,8 +12,8 @@ import numpy as np
 
 from ..constraints import allowed, shared_type_names, spelled
 from ..graph import Node, Value
-from ..infer_elementwise import words
 from ..types import DType, TensorType
+from ..words import words
 from .build import StepBuilder
 from .steps import SHORT_INTEGERS, as_type, attribute, tensor_type
 

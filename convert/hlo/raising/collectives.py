@@ -9,10 +9,10 @@ import numpy as np
 
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
-from ....passes.infer_elementwise import words
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
+from ....passes.words import words
 from ..dialect import DOMAIN, form_of
 from ..text.tree import Raw
 from .arrays import full

@@ -18,7 +18,6 @@ from ....passes.errors import InvalidModel, Unsupported
 from ....passes.faults import contradiction
 from ....passes.graph import Node, Value
 from ....passes.infer import infer_node
-from ....passes.infer_elementwise import words
 from ....passes.opset import hub_walk
 from ....passes.opset.allowed import check
 from ....passes.rewrite import Builder
@@ -26,6 +25,7 @@ from ....passes.schema_check import problem
 from ....passes.schemas import HUB_OPSET, schema
 from ....passes.tensor import TensorData
 from ....passes.types import DType, TensorType, is_known, merge
+from ....passes.words import words
 from ....runtime.oracles.mdf_syntax import names as expression_names
 from ....runtime.oracles.mdf_syntax import parse
 from ..model import ENGINE_OPSET, Plain

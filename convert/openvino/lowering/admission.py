@@ -88,13 +88,11 @@ def limits(graph: Graph, rounded: list[str]) -> list[str]:
         notes.append(f"OpenVINO's CPU computes float64 in float32: {_listed(doubles)}")
     if wide:
         notes.append(f"OpenVINO's CPU computes integers of more than 31 bits in int32: {_listed(wide)}")
-    divided = _divided(graph)
-    if divided:
-        notes.append(f"OpenVINO's CPU divides integers in float32, which rounds those from 2^24 on: {_listed(divided)}")
-    if rounded:
-        notes.append(
-            f"OpenVINO's CPU computes integers in float32, which rounds those from 2^24 on: {_listed(rounded)}"
-        )
+    for does, names in (("divides", _divided(graph)), ("computes", rounded)):
+        if names:
+            notes.append(
+                f"OpenVINO's CPU {does} integers in float32, which rounds those from 2^24 on: {_listed(names)}"
+            )
     return notes
 
 

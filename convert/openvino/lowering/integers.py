@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from ....passes.graph import Node, Value
-from ....passes.preconditions import flag, required
+from ....passes.preconditions import required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..workarounds import NARROW, UNSIGNED
-from .large_integers import compared, extreme, known_axes
-from .tools import convert, i32, i64
+from .large_integers import compared, extreme, kept, known_axes
+from .tools import convert, i32
 
 _LOWEST = np.iinfo(np.int32).min
 _BY_BITS = ("Add", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Mul", "Neg", "Sub", "Where")
@@ -136,8 +136,7 @@ def reduce_extreme(op: Builder, node: Node) -> Value | None:
     axes = known_axes(node, data)
     if axes is None or not _is_unsigned(op, node):
         return None
-    found = _of_rank(op, extreme(op, _rank(op, data), axes, node.op_type == "ReduceMax"))
-    return found if flag(node, "keepdims", 1) else op.Squeeze(found, i64(op, axes))
+    return kept(op, node, _of_rank(op, extreme(op, _rank(op, data), axes, node.op_type == "ReduceMax")), axes)
 
 
 @rule("", "Abs", "Relu")

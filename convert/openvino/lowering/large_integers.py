@@ -159,7 +159,8 @@ def _total(op: Builder, node: Node, data: Value, axes: list[int]) -> Value:
     return data
 
 
-def _kept(op: Builder, node: Node, found: Value, axes: list[int]) -> Value:
+def kept(op: Builder, node: Node, found: Value, axes: list[int]) -> Value:
+    """The result of a reduction, whose axes may go."""
     return found if flag(node, "keepdims", 1) else op.Squeeze(found, i64(op, axes))
 
 
@@ -171,7 +172,7 @@ def reduce_extreme(op: Builder, node: Node) -> Value | None:
     axes = known_axes(node, data)
     if axes is None or not (largest or data.tensor.dtype in _SIGNED or all(_sizes(data, axes))):
         return rounded(op, node)
-    return _kept(op, node, extreme(op, data, axes, largest), axes) if _is_avoided(op, node) else None
+    return kept(op, node, extreme(op, data, axes, largest), axes) if _is_avoided(op, node) else None
 
 
 @rule("", "ReduceL1", "ReduceSum")
@@ -190,7 +191,7 @@ def reduce_sum(op: Builder, node: Node) -> Value | None:
     if not _is_avoided(op, node):
         return None
     data = op.Abs(data) if node.op_type == "ReduceL1" and data.tensor.dtype in _SIGNED else data
-    return _kept(op, node, _total(op, node, data, axes), axes)
+    return kept(op, node, _total(op, node, data, axes), axes)
 
 
 # what has no other form ----------------------------------------------------------------------------

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ....passes.graph import Node, Value
-from ....passes.infer_elementwise import words
 from ....passes.preconditions import input_of
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
 from ....passes.types import DType
+from ....passes.words import words
 from ..dialect import DOMAIN
 from .support import Results, constant, element_type
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...constant_analysis import ConstantAnalysis
 from ...graph import Graph, Node, Value
-from ...infer_elementwise import words
 from ...loop import Captured, Loop, is_if, is_loop
 from ...types import DType
+from ...words import words
 
 Array = np.ndarray[Any, Any]
 Size = int | tuple[object, int]

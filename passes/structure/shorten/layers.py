@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...graph import Graph, Node, Value
-from ...infer_elementwise import words
+from ...words import words
 from .context import Context, Table, made_by, part_of_shape, permutation, static
 from .norms import by_channel
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...graph import Node, Value
-from ...infer_elementwise import words
 from ...protos import DTYPES, ENUMS
 from ...types import DType, Shape, TensorType
+from ...words import words
 from .context import FLOATS, VIEWS, Context, Shorter, Table, certain, made_by
 
 _BROADCASTING = words(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph import Node, Value
-from ...infer_elementwise import words
 from ...sizes import Size, size_of
+from ...words import words
 from .context import FLOATS, Context, Table, broadcasts_as_kept, certain, is_one_element, made_by, unviewed
 from .sizes import product, product_of_sizes
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from ...constant_analysis import ConstantAnalysis
 from ...graph import SETTLED, Graph, Node, Value
 from ...hub import HUB
-from ...infer_elementwise import words
 from ...names import Names
 from ...pipeline import PassResult
 from ...rewrite import Rewriter, combine
 from ...schemas import HUB_OPSET
 from ...tensor import TensorData
 from ...types import DType
+from ...words import words
 from ..simplify import RemoveDead, identity_input
 from . import (
     activations,

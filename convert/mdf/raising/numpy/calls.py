@@ -15,9 +15,9 @@ import numpy as np
 from .....passes.build import reshape
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.infer import constant_array
-from .....passes.infer_elementwise import words
 from .....passes.rewrite import Builder
 from .....passes.types import DType
+from .....passes.words import words
 from .....runtime.oracles.mdf_syntax import ARRAY, MEMBERS, METHODS
 from .arguments import FORMULAS, TYPES, Call, Function, Operand, formula, of_operands
 from .numpy_functions import NUMPY_FUNCTIONS
