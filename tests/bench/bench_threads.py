@@ -13,19 +13,21 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from backedge.convert import convert
-from backedge.convert.files import load, to_hub
+from backedge.convert.files import to_hub
+from backedge.convert.onnx.read import read_model
 from backedge.runtime.executor import Executor
+from bench import bench_run
 from bench.bench_run import Arrays, warmed_up
+from executor.test_threads import told
 
 THREADS = 8
 ROUNDS = 5
@@ -44,17 +46,8 @@ class Row:
     count: int
 
 
-def _graph(text: str | Path) -> Any:
-    if isinstance(text, Path):
-        return to_hub(load(text))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.onnx"
-        onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]>\n{text}'), path)
-        return to_hub(load(path))
-
-
 def _runs(name: str, text: str | Path, inputs: Arrays, count: int) -> Row:
-    executor = Executor(_graph(text))
+    executor = Executor(to_hub(read_model(bench_run.Row(name, text, inputs, 1).model())))
     warmed_up(lambda: executor.run(inputs))
     return Row(name, lambda _: executor.run(inputs), count)
 
@@ -86,7 +79,7 @@ def measure(row: Row) -> list[float]:
 
     found: list[float] = []
     with ThreadPoolExecutor(THREADS) as pool:
-        _assert_same([share(first) for first in range(THREADS)], list(pool.map(share, range(THREADS))))
+        assert _told([share(first) for first in range(THREADS)]) == _told(pool.map(share, range(THREADS)))
         for _ in range(ROUNDS):
             begin = time.perf_counter()
             for first in range(THREADS):
@@ -97,15 +90,9 @@ def measure(row: Row) -> list[float]:
     return found
 
 
-def _assert_same(one: Sequence[Any], other: Sequence[Any]) -> None:
-    for mine, theirs in zip(one, other, strict=True):
-        for a, b in zip(mine, theirs, strict=True):
-            if isinstance(a, str):
-                assert a == b
-            else:
-                assert {name: array.tobytes() for name, array in a.items()} == {
-                    name: array.tobytes() for name, array in b.items()
-                }
+def _told(results: Iterable[list[Any]]) -> list[list[Any]]:
+    """What can be compared: verdicts, and arrays with their bits."""
+    return [[one if isinstance(one, str) else told(one) for one in share] for share in results]
 
 
 def main(part: str = "") -> None:

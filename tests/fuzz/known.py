@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from backedge.passes.equations import axis_names, ellipsis_extent
 from backedge.passes.graph import Node
 from backedge.runtime.compare.special import known_habit
 from backedge.runtime.special_values import special_kinds
@@ -209,10 +210,9 @@ def _uneven_labels(case: Case) -> bool:
     text = equation.decode() if isinstance(equation, bytes) else equation
     sizes: dict[str, int] = {}
     for term, operand in zip(text.replace(" ", "").partition("->")[0].split(","), case.operands, strict=False):
-        before, _, after = term.partition("...")
-        shape = np.shape(operand)
-        pairs = [*zip(before, shape, strict=False), *zip(reversed(after), reversed(shape), strict=False)]
-        if any(sizes.setdefault(letter, size) != size for letter, size in pairs):
+        names = axis_names(term, ellipsis_extent(term, np.ndim(operand)) or 0)
+        pairs = zip(names, np.shape(operand), strict=False)
+        if any(name.isalpha() and sizes.setdefault(name, size) != size for name, size in pairs):
             return True
     return False
 

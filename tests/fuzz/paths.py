@@ -29,7 +29,7 @@ from trust.judge import ROUNDING, nudged, units
 from .inexact import carried
 from .maker import OPSETS
 from .running import CRASHED, SECONDS, Feed, Ours, Outputs, Run, TooSlow, run_file, run_in, run_onnx, time_limit
-from .settle import TooLong, is_narrow, settled, shown_value
+from .settle import TooLong, is_narrow, plain, settled, shown_value
 
 TARGETS: dict[str, dict[str, Any]] = {
     "opset": {"to": "made.onnx"},
@@ -112,18 +112,6 @@ def prepare() -> None:
 # comparing -------------------------------------------------------------------------------------------
 
 
-def _plain(value: Any) -> Any:
-    """Narrow floats as float32; their steps are as coarse as half's, or coarser."""
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    array = np.asarray(value)
-    if is_narrow(array):
-        return array.astype(np.float32)
-    if array.dtype.kind in "UT":
-        return array.astype(object)
-    return array
-
-
 def _step(value: Any) -> float:
     """How much coarser than float32 a value of this type is, where `units` doesn't know that."""
     array = np.asarray(value) if not isinstance(value, list) else np.zeros(0)
@@ -155,7 +143,7 @@ def apart(a: Outputs, b: Outputs, coarse: bool = False) -> float:
                 continue  # what a loop without a pass stacks: nobody says which sizes the others are
             if coarse and np.asarray(x).dtype == np.float64:
                 x, y = np.asarray(x).astype(np.float32), np.asarray(y).astype(np.float32)
-        found = max(found, units(_plain(x), _plain(y)) / _step(x))
+        found = max(found, units(plain(x), plain(y)) / _step(x))
     return found
 
 

@@ -153,8 +153,9 @@ def _as_fault(error: str) -> str:
 def run_onnx(path: Path, feeds: Sequence[Feed], names: Sequence[str]) -> Run:
     """An ONNX file in ONNX Runtime, or in onnx's reference where that has no kernel for it."""
     run = run_file("onnxruntime", path, feeds, names)
-    if any(reason in run.refused for reason in ONNXRUNTIME_LIMITS):
-        return Run([None] * len(feeds), [f"fault: {run.refused}"] * len(feeds))
+    refused = _as_fault(run.refused)
+    if refused != run.refused:
+        return Run([None] * len(feeds), [refused] * len(feeds))
     run.errors = [_as_fault(error) for error in run.errors]
     if "NOT_IMPLEMENTED" not in run.refused:
         return run

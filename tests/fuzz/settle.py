@@ -239,7 +239,7 @@ def _type(value: Any, is_open: bool = False) -> onnx.TypeProto:
 
 
 def _apart(a: Sequence[Any], b: Sequence[Any]) -> float:
-    return max((units(_plain(x), _plain(y)) for x, y in zip(a, b, strict=True)), default=0.0)
+    return max((units(plain(x), plain(y)) for x, y in zip(a, b, strict=True)), default=0.0)
 
 
 def is_narrow(array: np.ndarray[Any, Any]) -> bool:
@@ -247,13 +247,14 @@ def is_narrow(array: np.ndarray[Any, Any]) -> bool:
     return array.dtype.kind == "V" or (array.dtype.kind == "f" and array.dtype.itemsize == 1)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Text as objects; narrow floats as float32, whose steps are as coarse as half's, or coarser."""
     if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     array = np.asarray(value)
-    return (
-        array.astype(object) if array.dtype.kind in "UTO" else array.astype(np.float32) if is_narrow(array) else array
-    )
+    if is_narrow(array):
+        return array.astype(np.float32)
+    return array.astype(object) if array.dtype.kind in "UT" else array
 
 
 def shown(values: Sequence[Any]) -> str:

@@ -32,27 +32,36 @@ F32 = tensor(DType.FLOAT32, 2)
 FEED: dict[str, Any] = {"x": np.array([1, -2], np.float32), "c": np.bool_(True)}
 
 
-def nested(depth: int, kind: str) -> Graph:
-    """-x within so many branches, or loops of one pass each."""
-    graph = Graph("hub", "nested")
+def built(name: str, depth: int, level: Callable[[Builder, Graph | None], Graph]) -> Graph:
+    """A graph around so many regions in each other, the innermost one first: each made by `level` of the one in it."""
+    graph = Graph("hub", name)
     rewriter = Rewriter(HUB, {}, fallback=Builder.copy)
     rewriter.root = graph
     outer = Builder(rewriter, graph)
     inner: Graph | None = None
-    for level in range(depth, -1, -1):
-        op = outer.region(f"r{level}") if level else outer
+    for number in range(depth, -1, -1):
+        inner = level(outer.region(f"r{number}") if number else outer, inner)
+    return graph
+
+
+def nested(depth: int, kind: str) -> Graph:
+    """-x within so many branches, or loops of one pass each."""
+
+    def level(op: Builder, inner: Graph | None) -> Graph:
         x, c = op.input("x", F32), op.input("c", tensor(DType.BOOL))
         if inner is None:
             y = op.Neg(x)
         elif kind == "loop":
             (y,) = op.loop(op.const(1), None, [Carried(), Captured()], [x, c], inner, types=[F32])
         else:
-            other = outer.region("else")
+            other = op.region("else")
             other.graph.outputs = [other.Abs(other.input("x", F32))]
             other.input("c", tensor(DType.BOOL))
             (y,) = op.branch(c, [x, c], inner, other.graph, types=[F32])
         op.graph.outputs = [y]
-        inner = op.graph
+        return op.graph
+
+    graph = built("nested", depth, level)
     graph.inputs[0].name, graph.inputs[1].name = "x", "c"
     return graph
 
@@ -165,19 +174,17 @@ def test_a_slot_that_nobody_uses_goes_through_all_loops_at_once() -> None:
 
 def widening(depth: int) -> Graph:
     """Loops in each other that carry a value to which the innermost one appends."""
-    graph = Graph("hub", "widening")
-    rewriter = Rewriter(HUB, {}, fallback=Builder.copy)
-    rewriter.root = graph
-    outer = Builder(rewriter, graph)
-    inner: Graph | None = None
-    for level in range(depth, -1, -1):
-        op = outer.region(f"r{level}") if level else outer
-        x = op.input("x", F32 if not level else None)
+
+    def level(op: Builder, inner: Graph | None) -> Graph:
+        x = op.input("x", None)
         if inner is None:
             op.graph.outputs = [op.Concat(x, x, axis=0, _types=[None])]
         else:
             op.graph.outputs = list(op.loop(op.const(1), None, [Carried()], [x], inner, types=[None]))
-        inner = op.graph
+        return op.graph
+
+    graph = built("widening", depth, level)
+    graph.inputs[0].type = F32
     return graph
 
 
