@@ -7,9 +7,9 @@ import math
 from .errors import Endless, NeverRuns, TooLarge
 from .graph import Graph, Node, Value
 from .infer import constant_array, static_trips
-from .limits import PASSES_A_SECOND, room, told
+from .limits import PASSES_A_SECOND, is_beyond_arrays, room, told
 from .loop import Loop, is_loop, trip_count
-from .types import DType, OptionalType, SequenceType, TensorType
+from .types import DType, OptionalType, SequenceType, TensorType, Type
 
 _SIZES = {("", "ConstantOfShape"): 0, ("", "Tile"): 1}
 """Operators that are given sizes, none of which may be negative, and the input that has them."""
@@ -18,7 +18,8 @@ _SIZES = {("", "ConstantOfShape"): 0, ("", "Tile"): 1}
 def check_sizes(graph: Graph) -> None:
     """
     Raises:
-        TooLarge: the type of an input or a computed value says that it takes more than `limits.room`.
+        TooLarge: the type of an input or a computed value says that it takes more than `limits.room`, or that no array
+            holds it.
         NeverRuns: a constant says that a size is negative.
         Endless: a loop of the graph itself, which runs whatever the inputs are, has no trip count, and its condition
             stays true.
@@ -89,19 +90,25 @@ def _check(value: Value, where: str, most: int) -> None:
     size = bytes_of(value)
     if size is not None and size > most:
         raise TooLarge(f"{where} makes {value.type} of {told(size)}, and may use {told(most)} (--memory)")
+    found = _tensor_in(value.type)
+    if found is not None and is_beyond_arrays(found.shape or ()):
+        raise TooLarge(f"{where} makes {value.type!s:.200}, and no array is of such a shape")
 
 
 def bytes_of(value: Value) -> int | None:
     """What a tensor, or an element of a sequence, takes in memory; None where its type doesn't tell."""
-    type = value.type
-    while isinstance(type, SequenceType | OptionalType):  # of one element at least, where inputs are made
-        type = type.element
-    if not isinstance(type, TensorType):
-        return None
-    shape = type.static_shape
-    if shape is None or type.dtype is None:
+    type = _tensor_in(value.type)
+    shape = None if type is None else type.static_shape
+    if type is None or shape is None or type.dtype is None:
         return None
     return math.prod(shape) * (8 if type.dtype is DType.STRING else max(type.dtype.bits // 8, 1))
+
+
+def _tensor_in(type: Type | None) -> TensorType | None:
+    """A tensor's type, or that of a container's elements: it has one at least, where inputs are made."""
+    while isinstance(type, SequenceType | OptionalType):
+        type = type.element
+    return type if isinstance(type, TensorType) else None
 
 
 def _never_ends(loop: Loop) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -48,6 +49,12 @@ FOLD = 64
 """Bytes that work on a model may take for each byte of its files: a graph is larger than its text, and some steps hold
 several of them."""
 
+MOST_AXES = 64
+"""Of a NumPy array."""
+
+MOST_ELEMENTS = 1 << 59
+"""Of a NumPy array: its bytes are counted in 63 bits, and an axis without elements counts as one there."""
+
 PASSES_A_SECOND = 10_000_000
 """Operators of a loop's body that a runtime runs in a second, at the very best."""
 
@@ -56,6 +63,12 @@ ADDRESS_SPACE = 400 << 20
 less: with exit code 1, or as if by Ctrl-C."""
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB", "EB")
+
+
+def is_beyond_arrays(shape: Sequence[object]) -> bool:
+    """Whether no NumPy array is of a shape, be it of an element type that takes 16 bytes; what is no size counts as
+    one."""
+    return len(shape) > MOST_AXES or math.prod(size for size in shape if isinstance(size, int) and size) > MOST_ELEMENTS
 
 
 def allow_calls(depth: int = DEEPEST) -> None:

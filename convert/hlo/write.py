@@ -18,6 +18,7 @@ from .items import leaves, parted, type_of
 from .text import print_module
 from .text.dtypes import WORDS
 from .text.lexer import quoted
+from .text.shapes import size_fault
 from .text.tree import ArrayShape, Computation, HloShape, Instruction, Module, Operand, Raw, TokenShape, TupleShape
 
 _FORBIDDEN = re.compile(r"[^A-Za-z0-9_.-]")
@@ -137,6 +138,8 @@ def _shape_of(type: Type | None, name: str) -> HloShape:
         raise Unsupported(where, f"HLO has no element type {type.dtype.value}")
     if any(isinstance(dim, str) or dim is None for dim in type.shape):
         raise Unsupported(where, f"HLO needs static sizes, not {type}; give them with --shape")
+    if fault := size_fault(type.dtype, type.shape):
+        raise Unsupported(where, fault)
     return ArrayShape(type.dtype, type.shape)
 
 

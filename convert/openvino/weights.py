@@ -13,13 +13,11 @@ from typing import IO, Any
 import numpy as np
 
 from ...passes.errors import InvalidModel
-from ...passes.limits import FileBytes, size_on_disk
+from ...passes.limits import FileBytes, is_beyond_arrays, size_on_disk
 from ...passes.tensor import TensorData
 from ...passes.types import DType
 from ..file_state import FileState
-from .types import LARGEST, shown
-
-_MOST_DIMENSIONS = 64  # of a NumPy array
+from .types import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class Weights:
         if offset + size > len(raw):
             raise InvalidModel(f"bytes {offset} to {offset + size} aren't in {self._path}, which has {len(raw)}")
         count = math.prod(shape)
-        if len(shape) > _MOST_DIMENSIONS or math.prod(dim for dim in shape if dim) > LARGEST:
+        if is_beyond_arrays(shape):
             raise InvalidModel(f"no array can have the shape {shown(str(list(shape)))}")
         piece = Piece(self, raw[offset : offset + size], dtype, count)
         if dtype is DType.STRING:

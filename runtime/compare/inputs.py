@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...passes.errors import Unsupported
+from ...passes.limits import is_beyond_arrays
 from ...passes.types import Dim, DType, Interval, OptionalType, SequenceType, TensorType, Type
 from ..oracles import Values
 from .fill import KINDS, Fill
@@ -24,7 +25,6 @@ from .signature import InputSpec, Role, Signature, numeric
 _DEEP_TRIPS = (3, 3, 2, 4)
 _WALK = (0, 1, 3, 2, 6, 4, 1, 9)
 _SIZES = (2, 3, 1, 4, 5, 7, 2, 3, 8)
-_MOST_ELEMENTS = 1 << 59  # NumPy counts bytes in 63 bits, of axes without elements, too
 _FREE = 8  # one in so many sets has other integers than those with which the results are of the declared sizes
 _MAX_CROSSED_CONDITIONS = 6
 
@@ -111,7 +111,7 @@ class Draft:
         if not isinstance(kind, TensorType) or kind.dtype is None:
             raise Unsupported(f"input {spec.name!r}", f"no values can be made up for the type {kind or '?'}")
         shape = self._shape(kind.shape)
-        if math.prod(size for size in shape if size) > _MOST_ELEMENTS:  # also where there are none
+        if is_beyond_arrays(shape):
             raise Unsupported(f"input {spec.name!r}", f"no array is of the shape {list(shape)}")
         rows = self.rows.get(spec.name)
         if rows is not None and shape and shape[1:] == rows.shape[1:]:

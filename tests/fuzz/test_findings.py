@@ -15,7 +15,10 @@ import pytest
 from backedge.convert import convert
 from backedge.convert.files import load, save, to_dialect, to_hub
 from backedge.convert.format import FORMATS
+from backedge.convert.mdf.read import MODEL
 from backedge.passes.errors import InvalidModel, Unsupported
+from backedge.passes.graph import Graph
+from backedge.passes.types import DType, TensorType
 from backedge.runtime.compare.input_roles import signature_of
 from backedge.runtime.compare.inputs import design
 from backedge.runtime.executor import Executor
@@ -337,12 +340,11 @@ def test_a_value_for_each_label(tmp_path: Path) -> None:
         load(path)
 
 
-def test_no_inputs_are_made_up_of_a_shape_that_no_array_has(tmp_path: Path) -> None:
-    path = tmp_path / "m.onnxtxt"
-    shape = f"float[{2**62}, 0]"
-    path.write_text(f'<ir_version: 8, opset_import: ["": 13]> g ({shape} x) => ({shape} y) {{ y = Relu (x) }}')
+def test_no_inputs_are_made_up_of_a_shape_that_no_array_has() -> None:
+    graph = Graph("hub", "m")
+    graph.outputs = [graph.add_input("x", TensorType(DType.FLOAT32, (2**62, 0)))]
     with pytest.raises(Unsupported, match="no array is of the shape"):
-        next(design(signature_of(to_hub(load(path))), 1, 0))
+        next(design(signature_of(graph), 1, 0))
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -567,15 +569,41 @@ def test_mdf(change: Any, line: str, tmp_path: Path) -> None:
 def test_mdf_is_not_written_with_shapes_that_are_not_read(tmp_path: Path) -> None:
     model = onnx_model()
     del model.graph.node[1]
-    for info in (*model.graph.input, *model.graph.output):
-        info.type.tensor_type.CopyFrom(helper.make_tensor_type_proto(TensorProto.FLOAT, [1] * 65).tensor_type)
-    model.graph.output[0].name = "e"
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("e", TensorProto.FLOAT, [2]))
     path, target = tmp_path / "m.onnx", tmp_path / "m.json"
     path.write_bytes(model.SerializeToString())
     form = FORMATS["mdf"].in_style("stateful")
+    graph = to_dialect(load(path), form)
+    nodes = [node for part in graph.meta[MODEL].graphs for node in part.nodes if node.inputs]
+    nodes[0].inputs[0].shape = (1,) * 65
     with pytest.raises(Unsupported, match="larger than any could be"):
-        form.write(to_dialect(load(path), form), target)
+        form.write(graph, target)
     assert not target.exists()
+
+
+@pytest.mark.parametrize("shape", ["0, 9223372036854775807", "4611686018427387904, 0, 3", ", ".join("1" * 65)])
+@pytest.mark.parametrize("target", FORMATS)
+def test_a_shape_that_no_array_has_is_told_or_read_again(shape: str, target: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"array is too big|maximum supported dimension"):
+        np.zeros([int(size) for size in shape.split(",")], np.float16)
+    text = f'<ir_version: 8, opset_import: ["": 17]> g (float16[{shape}] x) => (y) {{ y = Neg(x) }}'
+    (tmp_path / "m.onnxtxt").write_text(text)
+    form = FORMATS[target]
+    made = tmp_path / f"made{form.suffixes[0]}"
+    if target in ("onnx", "mdf"):  # which are written without the hub
+        form.write(to_dialect(load(tmp_path / "m.onnxtxt"), form), made)
+        assert load(made).inputs[0].tensor.shape == tuple(int(size) for size in shape.split(","))
+        return
+    with pytest.raises(InvalidModel, match=r"input 'x' makes float16\[.* and no array is of such a shape"):
+        to_dialect(load(tmp_path / "m.onnxtxt"), form)
+
+
+def test_hlo_is_not_written_with_shapes_that_are_not_read(tmp_path: Path) -> None:
+    graph = Graph("hlo", "m")
+    graph.outputs = [graph.add_input("x", TensorType(DType.FLOAT16, (0, 1 << 62)))]
+    with pytest.raises(Unsupported, match="'x': the shape's size in bytes doesn't fit 63 bits"):
+        FORMATS["hlo"].write(graph, tmp_path / "m.hlo")
+    assert not (tmp_path / "m.hlo").exists()
 
 
 def test_bins_of_an_stft_by_default(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
-from ....passes.types import Dim, Interval
+from ....passes.limits import MOST_AXES
+from ....passes.types import Dim, DType, Interval
 from .dtypes import DTYPES, NAMES
 from .lexer import BLANK, COMMENT, DEEPEST, Scanner, token
 from .tree import ArrayShape, HloShape, TokenShape, TupleShape
@@ -21,7 +23,6 @@ _ARRAY = token(rf"([a-z]\w*){BLANK}\[((?>(?:[^\[\]/]++|{COMMENT})*))\](?:{BLANK}
 _BUFFER = token(r"b\(")
 _DIM = re.compile(r"(<=)?(\d+)|\?", re.ASCII)
 _COMMENT = re.compile(COMMENT)
-_RANK = 64  # NumPy's limit
 
 
 def at_shape(scanner: Scanner) -> bool:
@@ -70,14 +71,21 @@ def _array(scanner: Scanner, match: re.Match[str]) -> HloShape:
     if "/" in inside:
         inside = _COMMENT.sub("", inside)
     dims = tuple(_dim(scanner, part.strip(), match.start(2)) for part in inside.split(",")) if inside.strip() else ()
-    if len(dims) > _RANK:
-        scanner.fail(f"{len(dims)} dimensions, more than {_RANK}", start)
-    sizes = [upper for dim in dims if (upper := dim.upper if isinstance(dim, Interval) else dim)]
-    if math.prod(size for size in sizes if isinstance(size, int)) * max(dtype.bits, 8) >= 1 << 66:
-        scanner.fail("the shape's size in bytes doesn't fit 63 bits", start)
+    if fault := size_fault(dtype, dims):
+        scanner.fail(fault, start)
     if layout and not _orders(layout, len(dims)):
         scanner.fail(f"the layout {layout[:40]!a} isn't one of {len(dims)} dimensions", match.start(3))
     return ArrayShape(dtype, dims, layout or "")
+
+
+def size_fault(dtype: DType, dims: Sequence[Dim]) -> str:
+    """Why no array is of a shape; "" where one may be. Sizes of 0 make no other one smaller: NumPy has none, either."""
+    if len(dims) > MOST_AXES:
+        return f"{len(dims)} dimensions, more than {MOST_AXES}"
+    sizes = [upper for dim in dims if (upper := dim.upper if isinstance(dim, Interval) else dim)]
+    if math.prod(size for size in sizes if isinstance(size, int)) * max(dtype.bits, 8) >= 1 << 66:
+        return "the shape's size in bytes doesn't fit 63 bits"
+    return ""
 
 
 def _orders(layout: str, rank: int) -> bool:

@@ -26,6 +26,7 @@ import numpy as np
 from onnx import SparseTensorProto, TensorProto, numpy_helper
 
 from ....passes.errors import InvalidModel
+from ....passes.limits import is_beyond_arrays
 from ....passes.protos import (
     ENUMS,
     SparseData,
@@ -239,7 +240,7 @@ def _stated(metadata: Plain, where: str) -> tuple[DType, tuple[int, ...] | None]
         return dtype, None
     if not isinstance(shape, list) or not all(type(size) is int and 0 <= size < 2**63 for size in shape):
         raise InvalidModel(f"{where}: {shown(str(shape))} is no shape")
-    if len(shape) > 64 or math.prod(size for size in shape if size) >= 2**63:
+    if is_beyond_arrays(shape):
         raise InvalidModel(f"{where}: no array is of shape {shown(str(shape))}")
     return dtype, tuple(shape)
 
