@@ -113,7 +113,7 @@ def _attention_fault(node: Node) -> str:
             sizes[name] = count
         elif len(query) == 3 or count is not None:
             return f": {count} heads, of inputs of rank {len(query)}"
-    fault = _axes_fault(node, axes, sizes) or _groups_fault(sizes)
+    fault = _axes_fault(node, axes, sizes) or _groups_fault(sizes) or _mask_fault(node, sizes)
     if fault or len(query) == 4:
         return fault
     features = [shape[2] if (shape := _shape(node, index)) else None for index in range(3)]
@@ -123,6 +123,20 @@ def _attention_fault(node: Node) -> str:
             return f": input {index} has {size} features, which aren't {count} heads"
     if None not in widths[:2] and widths[0] != widths[1]:
         return f": heads of {widths[0]} features in queries, and of {widths[1]} in keys"
+    return ""
+
+
+def _mask_fault(node: Node, sizes: Mapping[str, int]) -> str:
+    """Why a mask isn't laid over the scores of an Attention, whose keys are along its last axis."""
+    mask = _shape(node, 3)
+    if mask is None:
+        return ""
+    if not mask:
+        return ": a mask that is a scalar has no axis of keys"
+    for axis, name in zip((-2, -3, -4), ("queries", "heads", "batch"), strict=True):
+        size, known = mask[axis] if len(mask) >= -axis else 1, sizes.get(name, 1)
+        if isinstance(size, int) and 1 not in (size, known) and size != known:
+            return f": axis {axis} of its mask is {size}, and there are {known} {name}"
     return ""
 
 

@@ -81,7 +81,7 @@ def shape_fault(node: Node) -> str:
         return _pads_fault(node)
     if node.op_type in _ALIKE and node.version < 7:
         return _unlike_fault(node)
-    if node.op_type.startswith("Reduce") or node.op_type == "Squeeze":
+    if _goes_along_axes(node):
         return _axes_fault(node)
     return _axis_fault(node) if node.op_type in ("CumSum", "CumProd") else ""
 
@@ -231,13 +231,30 @@ def _order_fault(node: Node) -> str:
     return f": perm is {list(order)}, of a tensor of rank {len(shape)}"
 
 
-def _axes_fault(node: Node) -> str:
-    """Why there are more axes than a tensor has; ONNX Runtime takes a scalar to have one."""
-    shape, axes, listed = _shape(node, 0), _shape(node, 1), node.attributes.get("axes")
+def _goes_along_axes(node: Node) -> bool:
+    """Whether an operator has a list of a tensor's axes, all of them where it is left out."""
+    return not node.domain and (node.op_type.startswith("Reduce") or node.op_type == "Squeeze")
+
+
+def _count_of_axes(node: Node) -> int | None:
+    """How many axes are listed, None where it isn't known."""
+    axes, listed = _shape(node, 1), node.attributes.get("axes")
     count = len(listed) if isinstance(listed, list | tuple) else axes[0] if axes else None
-    if shape is None or not isinstance(count, int) or count <= max(len(shape), 1):
+    return count if isinstance(count, int) else None
+
+
+def _axes_fault(node: Node) -> str:
+    """Why there are more axes than a tensor has; of one that is declared as a scalar see `scalar_fault`."""
+    shape, count = _shape(node, 0), _count_of_axes(node)
+    if shape is None or count is None or count <= max(len(shape), 1):
         return ""
     return f": {count} axes of a tensor of rank {len(shape)}"
+
+
+def scalar_fault(node: Node) -> str:
+    """Why nothing goes along axes, to be read behind the node's name: a scalar has none. "" where it may have one."""
+    is_fault = _goes_along_axes(node) and _shape(node, 0) == () and _count_of_axes(node)
+    return ": a scalar has no axis" if is_fault else ""
 
 
 def _unlike_fault(node: Node) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..decompose.arithmetic import sum_of_terms
-from ..errors import Unsupported
+from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
+from ..shape_faults import scalar_fault
 from ..types import DType
 from .build import StepBuilder
 from .regular_steps import positive, to_attributes, to_inputs
@@ -52,6 +53,15 @@ def scatter_selected(op: StepBuilder, mask: Value, values: Value, default: int) 
     return op.Where(missing, op.const(default), found)
 
 
+def _check_axes(node: Node) -> None:
+    """
+    Raises:
+        InvalidModel: there are some, and of a scalar; what is known only here is nothing that ONNX's checker sees.
+    """
+    if fault := scalar_fault(node):
+        raise InvalidModel(f"{node!r}{fault}")
+
+
 def is_constant(node: Node) -> bool:
     """Whether the axes are known, or left out."""
     return node.input(1) is None or constant(node, 1) is not None
@@ -79,6 +89,7 @@ def reduction(op: StepBuilder, node: Node) -> Value:
 
 def squeeze(op: StepBuilder, node: Node) -> Made:
     """The sizes of the axes that stay, as a shape."""
+    _check_axes(node)
     if is_constant(node):
         return _BY_ATTRIBUTE(op, node)
     data = required(node, 0)
@@ -112,6 +123,7 @@ _STEPWISE = {"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"}
 
 def _axes_attribute(op: StepBuilder, node: Node) -> Made:
     """Axes that are given at run time, or that may be none, are said by other operators."""
+    _check_axes(node)
     axes = constant(node, 1)
     plain = changed(node, without=("noop_with_empty_axes",))
     if attribute(node, "noop_with_empty_axes", 0) and (node.input(1) is None or (axes is not None and not axes.size)):

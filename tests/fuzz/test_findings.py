@@ -186,6 +186,9 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("Attention <q_num_heads = 2, kv_num_heads = 3> (w, w, w)", "axis 1 of input 0 is 3, which must be 2"),
         ("Attention <q_num_heads = 2, kv_num_heads = 1> (f, f, f)", "input 0 has 5 features, which aren't 2 heads"),
         ("Attention (f, f, f)", "None heads, of inputs of rank 3"),
+        ("Attention (w, w, w, s)", "a mask that is a scalar has no axis of keys"),
+        ("Attention (w, w, w, f)", "axis -3 of its mask is 7, and there are 3 heads"),
+        ("Attention (w, w, w, x)", "axis -2 of its mask is 5, and there are 3 queries"),
     ],
 )
 def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: Path) -> None:
@@ -198,6 +201,34 @@ def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: 
     with pytest.raises(InvalidModel) as caught:
         load(path)
     assert line in str(caught.value)
+
+
+@pytest.mark.parametrize("axes", ["input", "made", "attribute"])
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceLogSum", "Squeeze"])
+def test_a_scalar_has_no_axes(operator: str, axes: str, tmp_path: Path) -> None:
+    """ONNX's checker only says so where the axes are constants of the file, ONNX Runtime of Squeeze; NumPy takes a
+    scalar to have one axis where it squeezes."""
+    infos, nodes = {
+        "input": ("float x, int64[1] a", f"y = {operator} (x, a)"),
+        "made": ("float x", f"t = Constant <value_ints = [0]> () a = Neg (t) y = {operator} (x, a)"),
+        "attribute": ("float x", f"y = {operator} <axes = [0]> (x)"),
+    }[axes]
+    opset = 11 if axes == "attribute" else 18
+    text = f'<ir_version: 8, opset_import: ["": {opset}]> g ({infos}) => (float y) {{ {nodes} }}'
+    model, feeds = onnx.parser.parse_model(text), {"x": np.array(2, np.float32)}
+    if axes == "input":
+        feeds["a"] = np.array([0])
+    with pytest.raises(Exception, match=r"axis|HandleNegativeAxis"):
+        if operator == "Squeeze":
+            onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+        else:
+            ReferenceEvaluator(model).run(None, feeds)
+    (tmp_path / "m.onnxtxt").write_text(text)
+    with pytest.raises(InvalidModel, match="'y': a scalar has no axis"):
+        to_hub(load(tmp_path / "m.onnxtxt"))
+    if axes != "attribute":
+        with pytest.raises(InvalidModel, match="'y': a scalar has no axis"):
+            to_dialect(load(tmp_path / "m.onnxtxt"), FORMATS["onnx"], 11)
 
 
 @pytest.mark.parametrize(
@@ -421,7 +452,7 @@ def test_a_difference_that_is_the_source_s_own_fault(target: str, line: str, tmp
 
 def test_what_nobody_runs_is_no_difference(tmp_path: Path) -> None:
     """Attention's own inference doesn't look at the mask; what it becomes before opset 23 shows that it doesn't fit."""
-    infos = "float[2, 4, 24] Q, float[2, 6, 24] K, float[2, 6, 24] V, float[3, 5] m"
+    infos = "float[2, 4, 24] Q, float[2, 6, 24] K, float[2, 6, 24] V, float[4, 7] m"
     node = "y = Attention <kv_num_heads = 3, q_num_heads = 3> (Q, K, V, m)"
     text = f'<ir_version: 11, opset_import: ["": 23]> g ({infos}) => (float[2, 4, 24] y) {{ {node} }}'
     onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
