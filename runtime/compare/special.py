@@ -49,6 +49,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "ReduceMax ReduceMin GlobalMaxPool MaxPool MaxRoiPool", "passes over NaN unless it comes first"),
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
+        _habit("inf", "DynamicQuantizeLinear", "makes the highest zero point of a least number that is infinite"),
         _habit("nan inf huge", "LSTM GRU RNN", "makes numbers of NaN in its activations, infinity less infinity too"),
         _habit("nan inf", "DeformConv RoiAlign", _BY_ZERO),
         _WAVES,
@@ -85,6 +86,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _WAVES,
         _habit("nan", "MaxPool", "passes over NaN"),
         _habit("inf", "Clip", "hands infinity on where a bound is left out"),
+        _habit("nan inf", "DynamicQuantizeLinear", "makes the highest zero point where it is NaN"),
     ),
     "mdf": (
         _habit(

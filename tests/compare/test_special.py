@@ -104,6 +104,20 @@ def test_integers_between_others_are_no_difference(dtype, tmp_path):
     assert "Resize is given integers in this trial" in str(report)
 
 
+def test_a_zero_point_that_is_nan_is_no_difference(tmp_path):
+    """-inf / inf: ONNX Runtime and ONNX's reference make 255 of it, XLA 0."""
+    path = saved("(float[2] x) => (uint8[2] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear (x) }", tmp_path)
+    x = np.array([-INF, 1], np.float32)
+    assert onnxruntime.InferenceSession(path).run(None, {"x": x})[2] == 255
+    with np.errstate(invalid="ignore"):
+        assert ReferenceEvaluator(onnx.load(path)).run(None, {"x": x})[2] == 255
+    assert convert(path, tmp_path / "m.hlo", verify=0).verdict == "unverified"
+    report = verify(path, tmp_path / "m.hlo", inputs=[{"x": x}])
+    assert report.verdict != "different"
+    assert "DynamicQuantizeLinear is given infinity in this trial" in str(report)
+    assert known_habit("reference", {"DynamicQuantizeLinear": ["nan"]})
+
+
 def test_sizes_of_1_are_seen(tmp_path):
     text = "(float[N,2,3] t, int64[4] s) => (float[N,H,W,2] z) { z = AffineGrid<align_corners = 1>(t, s) }"
     theta = np.ones((2, 2, 3), np.float32)

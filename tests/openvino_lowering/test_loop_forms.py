@@ -422,12 +422,14 @@ STACKS = [
 ]
 
 
+@pytest.mark.parametrize("rows", [2, "N"])
 @pytest.mark.parametrize("trips", [3, "m"])
-def test_stacked(openvino: Runner, trips: int | str) -> None:
-    """Every kind of stack, a loop each. Outputs 2k and 2k + 1 belong to STACKS[k]."""
+def test_stacked(openvino: Runner, trips: int | str, rows: int | str) -> None:
+    """Every kind of stack, a loop each, whose outputs are 2k and 2k + 1; of parts that may have no rows, too."""
     m = Model()
-    limit, x = m.input("m", I64), m.input("x", F32, 2, 3)
-    for slot in STACKS:
+    limit, x = m.input("m", I64), m.input("x", F32, rows, 3)
+    slots = STACKS if rows == 2 else [slot for slot in STACKS if slot.part is None or slot.axis]
+    for slot in slots:
         b = m.op.region("body")
         s = b.Add(b.input("a", x.type), b.const(10.0))
         b.graph.outputs = [s, s]
@@ -436,12 +438,12 @@ def test_stacked(openvino: Runner, trips: int | str) -> None:
     def formula(m: np.ndarray, x: np.ndarray) -> list[Any]:
         n = max(int(m), 0) if trips == "m" else 3
         found: list[Any] = []
-        for slot in STACKS:
+        for slot in slots:
             seen = [x + 10 * (k + 1) for k in range(n)]
             last = seen[-1] if seen else x
             seen = seen[::-1] if slot.reverse else seen
             if slot.part is None:
-                shape = np.insert([2, 3], slot.axis % 3, 0)
+                shape = np.insert(x.shape, slot.axis % 3, 0)
                 stack = np.stack(seen, slot.axis) if seen else np.empty(shape, np.float32)
             else:
                 stack = np.concatenate([np.delete(x, range(x.shape[slot.axis]), slot.axis), *seen], slot.axis)
@@ -450,7 +452,8 @@ def test_stacked(openvino: Runner, trips: int | str) -> None:
 
     x_data = np.arange(6, dtype=np.float32).reshape(2, 3)
     m.graph.inputs = [value for value in m.graph.inputs if trips == "m" or value is not limit]
-    feeds = [{"m": i64(n), "x": x_data} for n in (3, 0, 1, -1)] if trips == "m" else [{"x": x_data}]
+    given = [(3, x_data), (0, x_data), (1, x_data), (-1, x_data)] if rows == 2 else [(3, x_data), (2, x_data[:0])]
+    feeds = [{"m": i64(n), "x": value} if trips == "m" else {"x": value} for n, value in given]
     check(openvino, m.graph, feeds, formula if trips == "m" else lambda x: formula(i64(3), x))
 
 

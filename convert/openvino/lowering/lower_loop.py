@@ -10,6 +10,7 @@ What differs between the two sides, and what stands for it:
 | a part loses its axis, a stack gains one | both keep it, size 1 | Squeeze, Unsqueeze in the body |
 | a range of a sequence | the CPU ignores an offset | cut before the loop |
 | a stack in reverse | `Model.evaluate` doesn't reverse | turned round after the loop |
+| a stack along an axis behind one of size 0 | the CPU divides by 0 | stacked along the first axis, then transposed |
 | no passes, an empty stack | the CPU leaves an earlier run's shape | cut to the number of passes |
 | a captured value | a Parameter and a port | the same; a constant is copied into the body |
 | the condition as the body sees it | not to be had | true: else the body wouldn't run |
@@ -92,10 +93,16 @@ def _leave_stacked(
     sizes = [size if isinstance(size, int) else 0 for size in value.tensor.shape or ()]
     if any(sizes) and context_of(op).hides_sizes(value):  # after no pass they must be known from here
         value = body.Reshape(value, i64(body, sizes), special_zero=True)
+    place = axis  # where the stack's axis belongs; `axis` is where it is until the end
+    if not all(isinstance(size, int) for size in (value.tensor.shape or ())[:place]):
+        if flat:
+            value = body.Transpose(value, i64(body, _from_front(rank_of(node, value), place)))
+        axis = 0
+    moved = axis != place
     if not flat or slot.reverse:
         value = body.Unsqueeze(value, i64(body, [axis]))
     merged = flat and slot.reverse
-    out_type = TensorType(value.tensor.dtype) if merged else type
+    out_type = TensorType(value.tensor.dtype) if merged or moved else type
     port = assembly.output(value, out_type, axis, 1 if slot.reverse else size)
 
     def finish(stack: Value, count: Value | None) -> Value:
@@ -109,9 +116,17 @@ def _leave_stacked(
             joined = op.Multiply(slice_axis(op, shape, axis, axis + 1), i64(op, [size]))
             ends = [slice_axis(op, shape, 0, axis), joined, slice_axis(op, shape, axis + 2, np.iinfo(np.int64).max)]
             stack = op.Reshape(stack, op.Concat(*ends, axis=0))
+        if moved:
+            rank = rank_of(node, value) - merged
+            stack = op.Transpose(stack, i64(op, [*range(1, place + 1), 0, *range(place + 1, rank)]), _types=[type])
         return stack
 
     return port, finish
+
+
+def _from_front(rank: int, axis: int) -> list[int]:
+    """The order of axes in which one stands before all others."""
+    return [axis, *(index for index in range(rank) if index != axis)]
 
 
 def _ending(assembly: Assembly, condition: Value | None, hidden: bool) -> Value:

@@ -28,6 +28,7 @@ from . import (
     text,
 )
 from .admission import check_interface, check_types, limits
+from .constant_loops import hide_constants
 from .constants import check_constants
 from .context import Context
 from .functions import by_function, folded
@@ -76,6 +77,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
+    hide_constants(lowered, lambda inner: LayerBuilder(rewriter, inner), context)
     check_constants(lowered)
     lowered.meta[NOTES] = [
         *lowered.meta.get(NOTES, ()),

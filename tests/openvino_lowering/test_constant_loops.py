@@ -1,0 +1,90 @@
+"""Loops of constants only, whose bodies have sizes known at run time only: OpenVINO's CPU can't run them beforehand.
+
+Expected values are counted by hand.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backedge.convert import to_hub
+from backedge.convert.onnx.read import read_model
+from backedge.convert.openvino.lowering import lower_graph
+from backedge.passes.errors import Unsupported
+from backedge.passes.graph import Graph
+from onnx import parser
+
+from .runner import Runner
+
+LOOP = """s = Loop (four, go) <body = b (int64 j, bool c) => (bool d, int64[K] t) {
+    d = Identity (c)
+    t = Loop (nine, go) <body = inner (int64 i, bool p) => (bool less, int64 o) {
+        less = Less (i, two)
+        o = Add (i, j)
+    }>
+}>"""
+"""[0, 1, 2] and more by one in each row."""
+ROWS = np.arange(4)[:, None] + np.arange(3)
+SUM = """z, s = Loop (four, go, two) <body = b (int64 j, bool c, int64 k) => (bool d, int64 l, int64 m) {
+    d = Identity (c)
+    t = Loop (nine, go) <body = inner (int64 i, bool p) => (bool less, int64 o) {
+        less = Less (i, two)
+        o = Identity (i)
+    }>
+    u = ReduceSum <keepdims = 0> (t)
+    l = Add (k, u)
+    m = Identity (k)
+}>"""
+GROWING = """s, z = Loop (four, go, pair) <body = b (int64 j, bool c, int64[K] v) => (bool d, int64[L] w, int64 y) {
+    d = Identity (c)
+    w = Concat <axis = 0> (v, pair)
+    y = Identity (j)
+}>"""
+
+
+def model(text: str, inputs: str) -> Graph:
+    head = f'<ir_version: 10, opset_import: ["": 21]> g ({inputs}) => (int64 r)'
+    constants = "<int64 two = {2}, int64 four = {4}, int64 nine = {9}, bool go = {1}, int64[2] pair = {6, 7}>"
+    return to_hub(read_model(parser.parse_model(f"{head} {constants} {{ {text} }}")))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{LOOP} r = Add (s, x)", ROWS),
+        (f"{SUM} r = Add (s, x)", 2 + 3 * np.arange(4)),
+        (f"{GROWING} r = Add (s, x)", np.tile([6, 7], 5)),
+        (
+            f"""r = Loop (two, go) <body = outer (int64 h, bool f) => (bool g, int64[A, B] q) {{
+                g = Identity (f) {LOOP} q = Add (s, x) }}>""",
+            np.stack([ROWS, ROWS]),
+        ),
+        (
+            f"""zero = Sub (two, two) positive = GreaterOrEqual (x, zero)
+            r = If (positive) <then_branch = t () => (int64[A, B] q) {{ {LOOP} q = Add (s, x) }},
+                else_branch = e () => (int64[A, B] p) {{ p = Unsqueeze (pair, zero) }}>""",
+            ROWS,
+        ),
+    ],
+    ids=["stack", "sum", "growing", "in a loop", "in a branch"],
+)
+def test_runs(openvino: Runner, text: str, expected: np.ndarray) -> None:
+    feeds = [{"x": np.array(value)} for value in (0, 5)]
+    for (found,), feed in zip(openvino.lowered(model(text, "int64 x"), feeds), feeds, strict=True):
+        np.testing.assert_array_equal(found, expected + feed["x"])
+
+
+@pytest.mark.parametrize("type_", ["int64[0]", "float[N]", "bool", "float16[2, 3]"])
+def test_whatever_the_input_is(openvino: Runner, type_: str) -> None:
+    """An input without elements, or of NaN, decides of nothing."""
+    x = {"int64[0]": np.zeros(0, np.int64), "float[N]": np.full(3, np.nan, np.float32), "bool": np.array(True)}
+    feed = x.get(type_, np.full((2, 3), -np.inf, np.float16))
+    ((found,),) = openvino.lowered(model(f"{LOOP} r = Identity (s)", f"{type_} x"), [{"x": feed}])
+    np.testing.assert_array_equal(found, ROWS)
+
+
+def test_nothing_to_depend_on() -> None:
+    with pytest.raises(Unsupported, match="a loop of constants"):
+        lower_graph(model(f"{LOOP} r = Identity (s)", ""))
+    with pytest.raises(Unsupported, match="a loop of constants"):
+        lower_graph(model(f"{LOOP} r = Identity (s)", "string x"))
