@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM as loops over their steps.
+"""RNN, GRU and LSTM as loops over their steps; those of halves run in float32, and are rounded once at the end.
 
 Before::
 
@@ -25,6 +25,7 @@ from ..protos import ENUMS
 from ..rewrite import Builder, collect, rule
 from ..tensor import TensorData
 from ..types import DType, TensorType
+from .common import cast
 
 Function = Callable[[Expr], Expr]
 WeightsOf = Callable[[Builder, Node, int, int, int], Sequence[Value]]
@@ -38,6 +39,8 @@ WAYS = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
 _DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 _STATES = {"RNN": 1, "GRU": 1, "LSTM": 2}
+
+_HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 _NUMBERS: dict[str, tuple[float | None, float | None]] = {
     "affine": (1.0, 0.0),
@@ -96,6 +99,7 @@ def stepwise(op: Builder, node: Node, weights_of: WeightsOf, product: Product) -
     ways = WAYS.get(direction)
     if ways is None:
         raise InvalidModel(f"{node!r}: direction is {direction!r}")
+    kind, x = x.tensor.dtype, _widened(op, node, x)
     if batch_first:
         x = op.Transpose(x, perm=[1, 0, 2])
     made = [
@@ -110,7 +114,12 @@ def stepwise(op: Builder, node: Node, weights_of: WeightsOf, product: Product) -
     if batch_first:
         y = op.Transpose(y, perm=[2, 0, 1, 3])
         states = [op.Transpose(state, perm=[1, 0, 2]) for state in states]
-    return [y, *states][: len(node.outputs)]
+    made = [y, *states][: len(node.outputs)]
+    return made if kind is None else [cast(op, node, one, kind) for one in made]
+
+
+def _widened(op: Builder, node: Node, value: Value) -> Value:
+    return cast(op, node, value, DType.FLOAT32) if value.tensor.dtype in _HALVES else value
 
 
 @dataclass
@@ -131,7 +140,10 @@ class _Direction:
         """h of all steps [time, batch, hidden], and the last states [batch, hidden]."""
         op, node = self.op, self.node
         dtype = self.x.tensor.dtype or DType.FLOAT32
-        weights, around = (self.weights_of(op, node, index, self.index, self.count) for index in (1, 2))
+        weights, around = (
+            [_widened(op, node, value) for value in self.weights_of(op, node, index, self.index, self.count)]
+            for index in (1, 2)
+        )
         hidden = node.attributes.get("hidden_size") or size_of_axis(input_of(node, 2), 2)
         if not hidden:
             raise Unsupported(node, "its hidden size isn't known")
@@ -197,11 +209,12 @@ class _Direction:
 
     def part(self, index: int) -> Value:
         """An input's entry for this direction."""
-        return entry(self.op, input_of(self.node, index), self.index, self.count)
+        made = entry(self.op, input_of(self.node, index), self.index, self.count)
+        return _widened(self.op, self.node, made)
 
     def state(self, index: int) -> Value:
         """An initial state [batch, hidden]."""
-        value = input_of(self.node, index)
+        value = _widened(self.op, self.node, input_of(self.node, index))
         axis = 1 if self.batch_first else 0
         types = [TensorType(value.tensor.dtype, (None, None))]
         if self.count == 1:

@@ -59,10 +59,6 @@ class StepBuilder(Builder):
 
     def call(self, op_type: str, *inputs: Input, _domain: str | None = None, **options: Any) -> Any:
         domain = _domain or ""
-        if op_type == "Reshape" and isinstance(inputs[1], Value) and static_array(inputs[1]) is None:
-            earliest = 10 if inputs[1].tensor.static_shape is None else 9
-            if self.target < earliest:  # nothing there cuts off what would stand for a size of 0: it is copied
-                options["allowzero"] = None
         if not options.get("_version"):
             if domain not in self.opsets:
                 raise Unsupported(op_type, f"no opset of {domain} is among those to build for")

@@ -74,7 +74,7 @@ def _whole_pads(op: StepBuilder, node: Node) -> Value:
     pads, positions = constant(node, 1), constant(node, 3)
     if pads is not None and positions is not None:
         whole = np.zeros((2, size), np.int64)
-        whole[:, positions.reshape(-1) % size] = _sides(node, pads, positions.size)
+        whole[:, _positions(node, positions, size)] = _sides(node, pads, positions.size)
         return numbers(op, whole)
     early = op.at(9)
     pairs = early.Reshape(given, numbers(op, [2, 1, -1]), _types=[TensorType(DType.INT64, (2, 1, None))])
@@ -82,6 +82,16 @@ def _whole_pads(op: StepBuilder, node: Node) -> Value:
     return early.Reshape(
         scatter_selected(early, mask, pairs, 0), numbers(op, -1), _types=[TensorType(DType.INT64, (2 * size,))]
     )
+
+
+def _positions(node: Node, axes: Array, size: int) -> Array:
+    """Axes of a tensor of a rank, counted from the front."""
+    if ((axes < -size) | (axes >= size)).any():
+        raise InvalidModel(f"{node!r}: axes {axes.tolist()} of a tensor of rank {size}")
+    found = axes.reshape(-1) % size
+    if np.unique(found).size < found.size:
+        raise InvalidModel(f"{node!r}: axes {axes.tolist()} name one axis twice")
+    return found
 
 
 def _sides(node: Node, pads: Array, axes: int) -> Array:
@@ -118,8 +128,8 @@ def _amounts(op: StepBuilder, node: Node) -> Iterator[tuple[int, Expr, Expr]]:
         count = pads.size // 2 if depth is None else depth
         before, after = _sides(node, pads, count if axes is None else axes.size)
         chosen = range(count) if axes is None else axes.reshape(-1)
-        if depth is not None and any(not -depth <= axis < depth for axis in chosen):
-            raise InvalidModel(f"{node!r}: axes {list(chosen)} of a tensor of rank {depth}")
+        if depth is not None and axes is not None:
+            chosen = _positions(node, axes, depth)
         for index, axis in enumerate(chosen):
             if before[index] or after[index]:
                 position = int(axis) % rank_of(node, required(node, 0)) if axis < 0 else int(axis)

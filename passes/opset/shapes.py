@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..build import expr, length_of, reshape, shape_vector, where
+from ..build import expr, length_of, shape_vector, where
 from ..decompose.shapes import flatten
 from ..errors import Unsupported
 from ..graph import Node, Value
@@ -65,22 +65,29 @@ def _copied_zeros(op: StepBuilder, node: Node) -> Made:
     plain = changed(node, without=("allowzero",))
     if not attribute(node, "allowzero", 0):
         return plain
-    shape = constant(node, 1)
-    if shape is None:
-        return _keep_zero_sizes(op, node)
-    return plain if shape.all() else op.const(np.zeros(shape, dtype_of(node, required(node, 0)).numpy))
+    data, shape = required(node, 0), constant(node, 1)
+    if shape is not None:
+        return plain if shape.all() else op.const(np.zeros(shape, dtype_of(node, data).numpy))
+    if all(isinstance(size, int) and size for size in data.tensor.shape or (None,)):
+        return plain  # to no size of 0, whose product would be 0, too
+    plain.inputs = [_zeros_to_copy(op, data, required(node, 1)), node.input(1)]
+    return plain
 
 
-def _keep_zero_sizes(op: StepBuilder, node: Node) -> Value:
-    """Where zeros stand, as many elements as ones in their place would need are put in, and cut off afterwards."""
-    data, shape = required(node, 0), expr(op.newest, required(node, 1))
-    missing = shape.equals(0)
-    filled = where(missing, 1, shape)
-    any_missing = missing.cast(DType.INT32).max(0).cast(DType.BOOL)
-    count = where(any_missing, filled.prod(keepdims=True), filled.like(0))
-    filling = op.Expand(op.const(np.zeros(1), dtype_of(node, data)), count)
-    whole = op.Reshape(op.Concat(reshape(op, data, [-1]), filling, axis=0), filled)
-    return op.Slice(whole, filled * 0, where(missing, filled.like(0), INT64_MAX))
+def _zeros_to_copy(op: StepBuilder, data: Value, shape: Value) -> Value:
+    """The elements along the first of as many axes as a computed shape has sizes, [n, 1, ..]; where there are none,
+    all sizes are 0, so that whatever is copied is 0."""
+    length = (shape.tensor.shape or (None,))[0]
+    if length == 1:
+        return op.Reshape(data, numbers(op, [-1]))
+    newest = op.newest
+    some = expr(newest, op.Size(data)).cast(DType.BOOL).cast(DType.INT64).reshape(1)
+    if isinstance(length, int):
+        column, counts = numbers(op, [-1] + [1] * (length - 1)), [some] * (length - 1)
+    else:
+        ones = expr(newest, op.Slice(shape, numbers(op, 1), numbers(op, INT64_MAX), numbers(op, 0))) * 0 + 1
+        column, counts = op.Concat(numbers(op, -1), ones, axis=0), [ones * some]
+    return op.Tile(op.Reshape(data, column), op.Concat(numbers(op, 1), *counts, axis=0))
 
 
 def _whole_shape(op: StepBuilder, node: Node) -> Made:

@@ -68,6 +68,7 @@ class Attributes(NodeAttributes):
         single: what float32 is computed in, a wider type where a run is to be more exact than the graph declares.
         rounded: what a kernel hands intermediate results through that a runtime rounds: they come back as they are, or
             with the errors of a run that is to have some.
+        operated: the same for one arithmetic operation, which rounds nothing where the type holds what it gives.
         activated: the same for what a function gives in each pass of a recurrent network.
         computed: the same for numbers on their way to whole ones; `computed(value, units)`: a runtime is off by up to
             so many units of float32.
@@ -86,6 +87,7 @@ class Attributes(NodeAttributes):
         "computed",
         "constant",
         "native",
+        "operated",
         "outputs",
         "regions",
         "rounded",
@@ -109,6 +111,7 @@ class Attributes(NodeAttributes):
         self.single: np.dtype[Any] = np.dtype(np.float32)
         self.state: Any = None
         self.rounded: Callable[[Array], Array] = _as_it_is
+        self.operated: Callable[[Array], Array] = _as_it_is
         self.activated: Callable[[Array], Array] = _as_it_is
         self.computed: Callable[[Array, float], Array] = _as_it_is
         self.weights: Callable[[Any], Any] = _as_it_is

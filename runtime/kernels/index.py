@@ -94,6 +94,8 @@ def non_zero(_: Attributes, x: Array) -> Array:
 def one_hot(attrs: Attributes, indices: Array, depth: Array, values: Array) -> Array:
     """`values` is [off, on]; indices outside [-depth, depth) are off everywhere."""
     size = int(scalar(depth))
+    if size < 0:
+        raise ValueError(f"depth is {size}")
     chosen = indices.astype(np.int64)
     chosen = np.where(chosen < 0, chosen + size, chosen)
     axis = normal_axis(attrs.int("axis"), indices.ndim + 1)

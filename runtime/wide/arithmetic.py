@@ -144,7 +144,7 @@ class _Operator:
         floats = (one for one in (*inputs, *outputs) if one is not None and one.is_float)
         self._inner = next(floats, DType.FLOAT32)
         attributes.rounded, attributes.computed, attributes.whole = self._rounded, self._computed, self._whole
-        attributes.weights, attributes.activated = self._weights, self._activated
+        attributes.weights, attributes.operated, attributes.activated = self._weights, self._operated, self._activated
 
     @property
     def is_exact(self) -> bool:
@@ -192,6 +192,11 @@ class _Operator:
         """An intermediate result: off whatever it is, a mean of ones as well."""
         noise = self._noise
         return value if noise is None else noise.terms(value, self._inner, 1.0, self._inside)
+
+    def _operated(self, value: Array) -> Array:
+        """One operation of a kernel; those of halves are done in float32."""
+        noise, kind = self._noise, DType.FLOAT32 if self._inner in HALVES else self._inner
+        return value if noise is None else noise.result(value, kind, ARITHMETIC)
 
     def _activated(self, value: Array) -> Array:
         """What a pass hands on to the next: off by a share of 1 where libraries compute the function like that."""

@@ -120,7 +120,7 @@ TERMS: dict[str, Count] = {
     ),
     **dict.fromkeys(("ReduceProd", "GlobalAveragePool", "GlobalLpPool"), _ratio),
     **dict.fromkeys(("AveragePool", "LpPool"), _kernel),
-    **dict.fromkeys(("CumSum", "CumProd", "Col2Im", "Det"), _longest),
+    **dict.fromkeys(("CumSum", "CumProd", "Col2Im"), _longest),
     **dict.fromkeys(("DFT", "STFT"), _transform),
     **dict.fromkeys(("Softmax", "LogSoftmax", "LpNormalization", "Normalizer"), _last),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _last),

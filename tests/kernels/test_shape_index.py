@@ -162,6 +162,9 @@ def test_non_zero_of_a_scalar_and_of_strings() -> None:
 
 def test_one_hot_outside_the_depth() -> None:
     same(run_op("OneHot", i64(0, -1, 3, -4), i64(3), f32(2, 7), axis=0), f32([[7, 2, 2, 2], [2] * 4, [2, 7, 2, 2]]))
+    assert run_op("OneHot", i64(0, -1), i64(0), f32(2, 7)).shape == (2, 0)
+    with pytest.raises(ExecutionError, match="depth is -1"):
+        run_op("OneHot", i64(0, -1), i64(-1), f32(2, 7))
 
 
 def test_top_k_ties_and_limits() -> None:

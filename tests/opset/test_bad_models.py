@@ -150,6 +150,13 @@ INFERRED = {
         "(float[2, 3] x) => (float[2, 3] z) { y = Neg (x)  z = Pad (y, shape, , shape) }",
         ": 2 amounts for 2 axes",
     ),
+    "an axis that is padded twice": (
+        18,
+        """(float[1, 2, 3] x) => (float[?, 2, 3] z) {
+            p = Constant <value_ints = [1, 2, 1, 1]> ()  a = Constant <value_ints = [0, -3]> ()  z = Pad (x, p, , a)
+        }""",
+        r"Pad-.*: axes \[0, -3\] name one axis twice",
+    ),
     "a truth value that is declared a number, in the body of a loop": (
         13,
         """(int64 m, float[2] x) => (float[2] z) {

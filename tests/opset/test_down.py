@@ -82,12 +82,31 @@ def test_last_of_equals(op_type: str, expected: list[int]) -> None:
     assert down(text, 12, 11, x)[0].reshape(-1).tolist() == expected
 
 
-@pytest.mark.parametrize("constant", [True, False])
-def test_reshape_to_a_size_of_zero(constant: bool) -> None:
-    given, held = ("", "<int64[3] s = {2, 0, 3}>") if constant else (", int64[3] s", "")
-    text = f"(float[0, 4] x{given}) => (float[a, b, c] y) {held} {{ y = Reshape <allowzero = 1> (x, s) }}"
-    made = down(text, 14, 13, np.zeros((0, 4), np.float32), *([] if constant else [i64(2, 0, 3)]))
-    assert made[0].shape == (2, 0, 3)
+@pytest.mark.parametrize("target", [7, 8, 9, 13])
+@pytest.mark.parametrize("given", ["", ", int64[3] s", ", int64[k] s"], ids=["constant", "of three", "of some"])
+@pytest.mark.parametrize("shape", [(2, 0, 3), (0, 5, 0), (4, 0, 0)])
+def test_reshape_to_a_size_of_zero(given: str, target: int, shape: tuple[int, ...]) -> None:
+    """Without allowzero, 0 copies a size: 4 in the second and third place."""
+    held = "" if given else f"<int64[3] s = {{{', '.join(map(str, shape))}}}>"
+    text = f"(float[r, 4, c, d] x{given}) => (float[e, f, g] y) {held} {{ y = Reshape <allowzero = 1> (x, s) }}"
+    for before in ((0, 4, 4, 2), (3, 4, 4, 0)):
+        made = down(text, 14, target, np.zeros(before, np.float32), *([i64(*shape)] if given else []))
+        assert made[0].shape == shape
+
+
+@pytest.mark.parametrize("target", [7, 9, 13])
+@pytest.mark.parametrize("length", [0, 1, 2, "k"])
+def test_reshape_to_sizes_that_are_computed(target: int, length: int | str) -> None:
+    text = f"""(float[n, 1] x, int64[{length}] s) => (int64[m] z, float[l] w) <int64[1] rest = {{-1}}> {{
+        y = Reshape <allowzero = 1> (x, s)  z = Shape (y)  w = Reshape (y, rest)
+    }}"""
+    some: dict[int | str, list[list[int]]] = {0: [[]], 1: [[0], [1], [-1], [6]], 2: [[0, 3], [2, 3], [-1, 2]]}
+    some["k"] = [[], [0], [6], [3, -1, 1], [3, 0, 2]]
+    for listed in some[length]:
+        x = np.arange(0 if 0 in listed else 1 if listed in ([], [1]) else 6, dtype=np.float32)[:, None]
+        shape, flat = down(text, 14, target, x, np.array(listed, np.int64))
+        assert tuple(shape) == x.reshape(listed).shape
+        np.testing.assert_array_equal(flat, x.reshape(-1), strict=True)
 
 
 def test_reshape_that_could_be_to_zero() -> None:

@@ -93,6 +93,26 @@ def test_as_onnx_runtime(op_type: str, attributes: dict[str, Any], given: str) -
 
 
 @pytest.mark.parametrize("op_type", ["RNN", "GRU", "LSTM"])
+def test_halves_are_rounded_once(op_type: str) -> None:
+    """What ONNX Runtime gives in float32, as the nearest halves."""
+    model, feeds = model_of(op_type, {"direction": "reverse"}, "x w r b l h c" if op_type == "LSTM" else "x w r b l h")
+    feeds = {name: value if name == "l" else (value * 3).astype(np.float16) for name, value in feeds.items()}
+    single = {name: value if name == "l" else value.astype(np.float32) for name, value in feeds.items()}
+    wanted = onnxruntime.InferenceSession(model.SerializeToString()).run(None, single)
+    for value in (*model.graph.input, *model.graph.output):
+        if value.name != "l":
+            value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    graph = raise_graph(read_model(model))
+    infer(graph)
+    expanded = Decompose(recurrent.RULES)(graph).graph
+    infer(expanded)
+    for got, value in zip(run(expanded, feeds).values(), wanted, strict=True):
+        assert got.dtype == np.float16
+        near = np.abs(got.astype(np.float32) - value) <= np.spacing(np.abs(value).astype(np.float16)) / 2 + 2e-6
+        assert near.all()
+
+
+@pytest.mark.parametrize("op_type", ["RNN", "GRU", "LSTM"])
 def test_no_steps_at_all(op_type: str) -> None:
     """The last states are 0 then, too, whatever they began with."""
     names = "x w r l h c" if op_type == "LSTM" else "x w r l h"

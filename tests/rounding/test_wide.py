@@ -151,6 +151,35 @@ def test_biases_of_a_recurrent_network_cancel(tmp_path, name: str, gates: int) -
     assert spreads.item() < 1e-2
 
 
+def test_elimination_fills_zeros_in(tmp_path) -> None:
+    """1 - 1e8 / 3 stands where 1 was: a determinant of -1, each of whose terms is exact, is off by a share of 1e8."""
+    x = np.array([[3, 1e8, 1], [1, 1, 0], [1, 0, 0]])
+    wide = WideModel(model(tmp_path, "(double[3,3] x) => (double y) { y = Det(x) }").graph, np.dtype(np.longdouble))
+    exact = wide.exact({"x": x})[0]["y"]
+    assert exact.dtype == np.longdouble
+    assert exact.item() == pytest.approx(-1, rel=1e-7)
+    spreads = spread(exact, [wide.noisy({"x": x}, Noise(seed))["y"] for seed in range(4)], DType.FLOAT64)
+    assert 1e7 * 2.0**-53 < spreads.item() < 4e8 * 2.0**-53
+    made = np.linalg.det(x)
+    assert abs(made - exact) > 1e6 * 2.0**-53
+    assert distance(exact, made, spreads).item() <= 6
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_a_determinant_of_a_permutation_is_exact(tmp_path, order: int) -> None:
+    wide = model(tmp_path, f"(float[{order},{order}] x) => (float y) {{ y = Det(x) }}")
+    x = np.roll(np.eye(order, dtype=F32), 1, axis=0) * F32(3)
+    sign = -1 if order % 2 == 0 else 1
+    assert wide.exact({"x": x})[0]["y"].item() == sign * 3.0**order
+    assert wide.noisy({"x": x}, Noise(0))["y"].item() == sign * 3.0**order
+
+
+def test_a_determinant_is_that_of_numpy_in_a_wider_run(tmp_path) -> None:
+    x = np.random.default_rng(3).normal(size=(2, 3, 4, 4)).astype(F32)
+    found = model(tmp_path, "(float[2,3,4,4] x) => (float[2,3] y) { y = Det(x) }").exact({"x": x})[0]["y"]
+    np.testing.assert_allclose(found, np.linalg.det(x.astype(np.float64)), rtol=1e-13)
+
+
 def test_a_mean_and_a_bias_cancel_where_the_number_is_small(tmp_path) -> None:
     text = """(float[1,1] x, float[1] s, float[1] b, float[1] m, float[1] v) => (float[1,1] y)
         { y = BatchNormalization<epsilon=0.0>(x, s, b, m, v) }"""
