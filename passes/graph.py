@@ -257,6 +257,10 @@ class Graph:
         """The nodes in the order in which they were added."""
         return self._ordered()
 
+    def behind(self, count: int) -> list[Node]:
+        """The nodes that were added after the first `count`."""
+        return self._new[count:] if not self._net else self._ordered()[count:]
+
     def __len__(self) -> int:
         return len(self._net) + len(self._new)
 

@@ -490,6 +490,32 @@ def test_operators_of_onnx_in_a_loop() -> None:
     assert graph.outputs[0].tensor.shape == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "xs[k] if k < {0} else -1.0",
+        "-1.0 if k >= {0} else xs[k]",
+        "k < {0} and xs[k] > 1.5",
+        "k >= {0} or xs[k] > 1.5",
+        "k < {0} < xs[k] + 9",
+        "-1.0 if k >= {0} else xs[k] if k < 5 else 0.5",
+        "numpy.take_along_axis(xs, numpy.reshape(k, (1,)), 0)[0] if k < {0} else -1.0",
+    ],
+)
+def test_an_index_where_it_is_not_wanted(text: str) -> None:
+    """It ends the run neither there nor is another taken where it is wanted, as it ends the engine's run then."""
+    ports = {"xs": {"shape": [3]}, "k": {"type": "int", "default_value": 0}}
+    tree = document({"A": node({"y": text.format(3)}, input_ports=ports)})
+    for k in (1, 7):
+        check(tree, {"xs": [1.0, 2.0, 4.0], "k": k})
+    tree = document({"A": node({"y": text.format(9)}, input_ports=ports)})
+    check(tree, {"xs": [1.0, 2.0, 4.0], "k": 1})
+    if "k < 5" not in text:
+        for run in (engine, lambda tree, feeds: on_onnxruntime(raised(tree), feeds)):
+            with pytest.raises(Exception, match="[Oo]ut of|Could not evaluate"):
+                run(tree, {"xs": [1.0, 2.0, 4.0], "k": 7})
+
+
 # random models -----------------------------------------------------------------------------------
 
 SEEDS = (0, 1, 2, 3, 5, 7, 10, 11, 12, 13, 14, 15, 16, 22, 23, 25, 26, 28, 31)

@@ -14,7 +14,7 @@ from control_flow.case import f32, i64
 from control_flow.counting import COUNTING
 from openvino_lowering.hub import Model as Hub
 
-from .engine import engine, executed, raised
+from .engine import engine, executed, on_onnxruntime, raised
 from .stateful_text import SCANNED, model_of, run, same
 
 # loops --------------------------------------------------------------------------------------------
@@ -337,6 +337,34 @@ def test_three_deep_and_two_in_a_row() -> None:
             wanted = wanted * 2**i - before
         (found,) = run(text, m=i64(m))
         same(found, i64(wanted))
+
+
+PICKING = """g (int64 m, int64 n, float[3] xs, int64 k) => (float[?] picked, int64[?] quotients) {
+  picked, quotients = Loop (m, ) <body = b (int64 i, bool c) => (bool c2, float x, int64 q) {
+    c2 = Identity (c)
+    x0 = Gather (xs, k)
+    q0 = Div (i, k)
+    x, q = Loop (n, , x0, q0) <body = b2 (int64 j, bool d, float e, int64 f) => (bool d2, float e2, int64 f2) {
+      d2 = Identity (d)
+      e2 = Add (e, e)
+      f2 = Add (f, j)
+    }>
+  }>
+}"""
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_loop_without_passes_is_not_run_when_it_is_read_back(n: int) -> None:
+    """Its index is out of range, and ends the run where there is a pass."""
+    given = {"n": i64(n), "xs": f32([1, 2, 3]), "k": i64(7)}
+    tree = tree_from_model(model_of(PICKING))
+    graph = raised(tree)
+    for run_on in (executed, on_onnxruntime):
+        assert all(value.size == 0 for value in run_on(graph, {**given, "m": i64(0)}).values())
+        found = run_on(graph, {**given, "m": i64(2), "k": i64(2)})
+        same(found["picked"], f32([3, 3]) * 2**n)
+        with pytest.raises(Exception, match="out of"):
+            run_on(graph, {**given, "m": i64(2)})
 
 
 # read back ----------------------------------------------------------------------------------------

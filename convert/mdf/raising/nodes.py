@@ -23,6 +23,7 @@ from ....passes.types import DType, TensorType
 from ....runtime.oracles.mdf_names import is_stateful
 from ....runtime.oracles.mdf_syntax import names, parse
 from ..model import Edge, Function, InputPort, Node, Parameter, Plain
+from .conditional import Conditional
 from .conditions import Key
 from .functions import call
 from .list_ports import is_taken_as_array
@@ -162,11 +163,15 @@ class Machine:
         """Run a node where `runs` holds; `increment`: of time, for derivatives."""
         if runs is False:
             return
-        before, built = dict(state.numbers), len(op.graph.nodes)
-        _Running(self, op, logic, self.wiring.nodes[name], state, runs, increment).run()
-        if isinstance(runs, Value) and any(map(has_open_sizes, op.graph.nodes[built:])):
-            state.numbers = before
-            self._run_apart(op, logic, name, state, runs, increment)
+        node = self.wiring.nodes[name]
+        if isinstance(runs, Value):
+            before, built = dict(state.numbers), len(op.graph)
+            _Running(self, Conditional(op, runs), logic, node, state, runs, increment).run()
+            if any(map(has_open_sizes, op.graph.behind(built))):
+                state.numbers = before
+                self._run_apart(op, logic, name, state, runs, increment)
+        else:
+            _Running(self, op, logic, node, state, runs, increment).run()
         state.counters["ran", name] = logic.either(state.counters["ran", name], runs)
 
     def _run_apart(
@@ -308,21 +313,22 @@ class _Running:
             return stored
 
         def first() -> Item:
-            made = self.machine.first[key] = self._first(parameter, before)
+            op = Conditional(self.op, self.ran, False) if isinstance(self.ran, Value) else self.op
+            made = self.machine.first[key] = self._first(op, parameter, before)
             if stored is None or made is None:
                 return made
             return self._select(self.ran, stored, made, key)
 
         return cache(first)
 
-    def _first(self, parameter: Parameter, before: Scope) -> Item:
+    def _first(self, op: Builder, parameter: Parameter, before: Scope) -> Item:
         """What a parameter has the first time."""
         where = self._where("parameter", parameter.id)
         if is_stateful_parameter(parameter):
             if parameter.initial is not None:
-                return self.machine.evaluate(self.op, parameter.initial, before, f"{where}, default_initial_value")
-            return scalar(self.op, 0.0, where) if parameter.value is not None else None
-        return None if parameter.value is None else self.machine.evaluate(self.op, parameter.value, before, where)
+                return self.machine.evaluate(op, parameter.initial, before, f"{where}, default_initial_value")
+            return scalar(op, 0.0, where) if parameter.value is not None else None
+        return None if parameter.value is None else self.machine.evaluate(op, parameter.value, before, where)
 
     def _function(self, function: Function) -> Item:
         where = self._where("function", function.id)

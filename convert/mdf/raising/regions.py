@@ -119,4 +119,6 @@ def _narrow_branches(node: Node, live: set[Value]) -> None:
 def has_open_sizes(node: Node) -> bool:
     """Whether an operator may fail for the sizes that it meets: one of them is known only at run time."""
     values = [value for value in (*node.inputs, *node.outputs) if value is not None]
-    return any(value.tensor.static_shape is None for value in values)
+    if any(value.tensor.static_shape is None for value in values):
+        return True
+    return any(has_open_sizes(inner) for region in node.regions.values() for inner in region.nodes)

@@ -48,13 +48,11 @@ class Call:
     Attributes:
         where: names the position and the function for messages.
         evaluate: (tree, scope, where) -> what an expression comes to.
-        safe: what is built may stand in a branch that isn't taken, and must not end the run.
     """
 
     op: Builder
     where: str
     evaluate: Callable[[ast.expr, Mapping[str, Item], str], Item]
-    safe: bool = False
 
     def bound(self, function: Function, items: Sequence[Item], keywords: Mapping[str, Item]) -> Item:
         """What a function of a table gives; it gets all its parameters, those that are left out as their defaults.

@@ -18,6 +18,7 @@ from .....passes.structure.guard import assertion
 from .....passes.types import DType, TensorType
 from .....runtime.oracles import mdf_syntax as syntax
 from ...model import Plain
+from ..conditional import Conditional
 from ..regions import branch, has_open_sizes
 from . import calls
 from .arguments import PYTHON_TYPES, Call
@@ -145,16 +146,11 @@ def _conditional_fault(error: InvalidModel) -> str:
 
 @dataclass
 class _Evaluation:
-    """One expression on its way into the graph.
-
-    `unsure` counts the conditions around, of which it isn't known whether they hold: what is built in there is
-    computed all the same.
-    """
+    """One expression on its way into the graph."""
 
     op: Builder
     scope: Mapping[str, Item]
     where: str
-    unsure: int = 0
 
     def of(self, node: ast.expr) -> Item:
         op, where = self.op, self.where
@@ -177,7 +173,7 @@ class _Evaluation:
                 return self._choice(node)
             case ast.Subscript():
                 indices = [self._index_part(index) for index in syntax.index_items(node)]
-                return subscript(op, self.of(node.value), indices, self.unsure > 0, where)
+                return subscript(op, self.of(node.value), indices, where)
             case ast.Tuple():
                 return tuple(self.of(item) for item in node.elts)
             case ast.List():
@@ -218,13 +214,14 @@ class _Evaluation:
         found: Item = None
         left = self.of(node.left)
         for index, (operator, right) in enumerate(zip(node.ops, node.comparators, strict=True)):
-            compute = partial(self._compared, syntax.COMPARE[type(operator)], left, right)
-            if not index:
-                left, found = compute()
-            elif truth_value(self.op, found, self.where) is False:
+            compute = partial(_Evaluation._compared, symbol=syntax.COMPARE[type(operator)], left=left, right=right)
+            condition = truth_value(self.op, found, self.where) if index else True
+            if condition is False:
                 return found
+            left, holds = self._perhaps(condition, True, compute)
+            if not index:
+                found = holds
             else:
-                left, holds = self._perhaps(compute)
                 found = logical(self.op, "and", found, lambda holds=holds: holds, self.where)
         return found
 
@@ -236,9 +233,8 @@ class _Evaluation:
         """From the left: `a and b and c` is `(a and b) and c`."""
         found = self.of(parts[0])
         for part in parts[1:]:
-            right = partial(self.of, part)
-            if not isinstance(truth_value(self.op, found, self.where), bool):
-                right = partial(self._perhaps, right)
+            condition = truth_value(self.op, found, self.where)
+            right = partial(self._perhaps, condition, symbol == "and", partial(_Evaluation.of, node=part))
             found = logical(self.op, symbol, found, right, self.where)
         return found
 
@@ -247,7 +243,8 @@ class _Evaluation:
         if isinstance(condition, bool):
             return self.of(node.body if condition else node.orelse)
         try:
-            then, otherwise = (self._perhaps(partial(self.of, part)) for part in (node.body, node.orelse))
+            then = self._perhaps(condition, True, partial(_Evaluation.of, node=node.body))
+            otherwise = self._perhaps(condition, False, partial(_Evaluation.of, node=node.orelse))
         except OpenSize:
             return self._apart(condition, node.body, node.orelse)
         except _ConditionalFault:
@@ -294,22 +291,21 @@ class _Evaluation:
         (made,) = branch(self.op, condition, regions[0], regions[1], [TensorType(kind.dtype, kind.sizes)])
         return kind.number(made)
 
-    def _perhaps(self, compute: Callable[[], Made]) -> Made:
-        """What Python computes only if a condition holds.
+    def _perhaps(self, condition: Value | bool, wanted: bool, compute: Callable[[_Evaluation], Made]) -> Made:
+        """What Python computes only if a condition is as it should be, or at once where that is known.
 
         Raises:
             Unsupported: it can't be computed at all, which is a fault only where the condition holds.
             OpenSize: it may fail for sizes that are known only at run time.
         """
-        self.unsure += 1
-        built = len(self.op.graph.nodes)
+        if isinstance(condition, bool):
+            return compute(self)
+        built = len(self.op.graph)
         try:
-            made = compute()
+            made = compute(replace(self, op=Conditional(self.op, condition, wanted)))
         except InvalidModel as error:
             raise _ConditionalFault(self.where, _conditional_fault(error)) from None
-        finally:
-            self.unsure -= 1
-        if any(map(has_open_sizes, self.op.graph.nodes[built:])):
+        if any(map(has_open_sizes, self.op.graph.behind(built))):
             raise OpenSize("what is only computed on a condition has a size that is known only at run time")
         return made
 
@@ -339,9 +335,9 @@ class _Evaluation:
             raise InvalidModel(f"{self.where}: {error}") from None
 
     def _called(self, module: str, name: str, arguments: Sequence[Item], keywords: Mapping[str, Item]) -> Item:
-        call = Call(self.op, self.where, self._formula, self.unsure > 0)
+        call = Call(self.op, self.where, self._formula)
         return calls.call(call, module, name, arguments, keywords)
 
     def _formula(self, tree: ast.expr, scope: Mapping[str, Item], where: str) -> Item:
         """What stands for a function, by the names of its parameters."""
-        return _Evaluation(self.op, scope, where, self.unsure).of(tree)
+        return _Evaluation(self.op, scope, where).of(tree)

@@ -88,7 +88,7 @@ def _viewed(call: Call, x: Number, base: Array, view: Array) -> Number:
     if min(view.strides, default=0) < 0:
         whole, back = slice(None), slice(None, None, scalar(call.op, -1, call.where))
         indices = [back if step < 0 else whole for step in view.strides]
-        return call.array(subscript(call.op, Number(x.value), indices, False, call.where))
+        return call.array(subscript(call.op, Number(x.value), indices, call.where))
     own, left = list(zip(view.shape, view.strides, strict=True)), list(zip(base.shape, base.strides, strict=True))
     if sorted(own) != sorted(left):
         return reshape_number(call, x, view.shape)
@@ -145,7 +145,7 @@ def _open_flipped(call: Call, x: Number, axis: Any) -> Number:
     axes = set(call.run(normalize_axis_tuple, tuple(given) if isinstance(given, list | range) else given, x.rank))
     back = slice(None, None, scalar(call.op, -1, call.where))
     indices = [back if index in axes else slice(None) for index in range(x.rank)]
-    return call.array(subscript(call.op, Number(x.value), indices, False, call.where))
+    return call.array(subscript(call.op, Number(x.value), indices, call.where))
 
 
 _OPEN: dict[str, Callable[..., Number]] = {
@@ -245,7 +245,7 @@ def take(call: Call, a: Number, indices: Item, axis: int | None = None) -> Item:
         raise InvalidModel(f"{call.where}: indices that are {number.dtype.value}")
     x, axis = (a, call.axis(axis, a.rank)) if axis is not None else flat_or_axis(call, a, None)
     index = Number(cast(call.op, number, DType.INT64, call.where))
-    return subscript(call.op, Number(x.value), [*[slice(None)] * axis, index], call.safe, call.where)
+    return subscript(call.op, Number(x.value), [*[slice(None)] * axis, index], call.where)
 
 
 def tile(call: Call, A: Number, reps: Item) -> Item:

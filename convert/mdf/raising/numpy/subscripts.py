@@ -14,18 +14,14 @@ from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.rewrite import Builder
 from .....passes.types import DType
-from .values import Item, Number, OpenSize, Sizes, as_number, cast, known
+from .values import Item, Number, Sizes, as_number, cast, known
 
 IndexPart = Item | slice | EllipsisType
 """An index of one axis, None for a new one, `start:stop:step` of items, or `...`."""
 
 
-def subscript(op: Builder, base: Item, indices: Sequence[IndexPart], safe: bool, where: str) -> Item:
+def subscript(op: Builder, base: Item, indices: Sequence[IndexPart], where: str) -> Item:
     """`base[positions]`
-
-    Args:
-        safe: it may stand in a branch that isn't taken: what is computed there must not end the run, whatever
-            the index.
 
     Raises:
         InvalidModel: an index that is no integer, too many of them, or one that is certainly out of range.
@@ -40,7 +36,7 @@ def subscript(op: Builder, base: Item, indices: Sequence[IndexPart], safe: bool,
         raise InvalidModel(f"{where}: an index of one number")
     if number.listed and len(indices) != 1:
         raise InvalidModel(f"{where}: {len(indices)} indices of a list")
-    made = _Indexing(op, number.value, where, safe).index(_expanded(number, indices, where))
+    made = _Indexing(op, number.value, where).index(_expanded(number, indices, where))
     if not number.listed:
         return Number(made)
     inside = number.listed - (not isinstance(indices[0], slice))
@@ -115,7 +111,6 @@ class _Indexing:
     op: Builder
     value: Value
     where: str
-    safe: bool
 
     def index(self, indices: Sequence[IndexPart]) -> Value:
         self._check(indices)
@@ -158,16 +153,11 @@ class _Indexing:
         whole = number.is_weak and (array is None or _is_whole(array))
         if number.dtype is DType.FLOAT64 and number.size and not whole:
             raise InvalidModel(f"{self.where}: an index of floats")
-        if size is None and self.safe:
-            raise OpenSize("an index of an axis whose size is known only at run time, in a branch")
         if size is not None and array is not None and array.size and not (-size <= array.min() and array.max() < size):
             raise InvalidModel(f"{self.where}: index {array.min()} to {array.max()} of an axis of size {size}")
         if array is None and size == 0 and not number.is_open and number.size:
             raise InvalidModel(f"{self.where}: an index of an axis of size 0")
         indices = cast(self.op, number, DType.INT64, self.where)
-        if array is None and size is not None and self.safe:
-            low, high = (self.op.const(np.asarray(bound, np.int64)) for bound in (-size, size - 1))
-            indices = self.op.Min(self.op.Max(indices, low), high)
         self._gather(axis, indices)
         return number.sizes
 
