@@ -106,6 +106,16 @@ ROWS = [
         )
         for k in (0, 1, 3)
     ],
+    *[
+        Row(
+            f"the {k} largest of {declared}, which are {size}",
+            f"g ({kind}[2, {declared}] x, int64[1] k) => ({kind}[2, m] y, int64[2, m] i) {{ y, i = TopK (x, k) }}",
+            [GRID.astype(dtype)[:, :size], i64([k])],
+            [GRID.astype(dtype)[:, :size][:, ::-1][:, :k], i64([list(range(size))[::-1]] * 2)[:, :k]],
+        )
+        for declared, size, k in (("0", 0, 0), ("n", 0, 0), ("n", 3, 2), ("n", 3, 0))
+        for kind, dtype in (("float16", np.float16), ("int64", np.int64))
+    ],
     # OpenVINO's CPU rounds quotients of 8 bits to the nearest
     Row(
         "quotients of small integers",

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
+from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, Rule, collect, rule
 from ....passes.types import DType
 from ..workarounds import UNORDERED
@@ -191,13 +191,14 @@ def arg_extreme(op: Builder, node: Node) -> Value:
 
 @rule("", "TopK")
 def topk(op: Builder, node: Node) -> tuple[Value, ...]:
-    """OpenVINO's CPU takes one at least: where there may be none, what it takes is cut."""
+    """OpenVINO's CPU takes one at least, and there must be one: where there may be none, what it takes is cut."""
     data = required(node, 0)
     if rank_of(node, data) == 0:
         raise Unsupported(node, "the largest of a scalar")
     axis = axis_of(node, node.attributes.get("axis", -1), rank_of(node, data))
     wanted = vector(op, convert(op, node, required(node, 1), DType.INT64))
     some = bool(ints(wanted)) and ints(wanted) != [0]
+    data = data if some else _one_at_least(op, node, data, axis)
     ordered = _ordered(op, data, True)
     made = op.TopK(
         data if ordered is None else ordered,
@@ -209,6 +210,18 @@ def topk(op: Builder, node: Node) -> tuple[Value, ...]:
     if ordered is not None:
         made = op.GatherElements(data, made[1], axis=axis), made[1]
     return made if some else tuple(slice_axis(op, value, 0, wanted, axis=axis) for value in made)
+
+
+def _one_at_least(op: Builder, node: Node, data: Value, axis: int) -> Value:
+    """With one 0 along an axis that has the size 0."""
+    size = size_of_axis(data, axis)
+    if size:
+        return data
+    rank, sizes = rank_of(node, data), shape_of(op, data)
+    missing = op.Convert(op.Equal(sizes, i64(op, 0)), destination_type="i64")
+    along_axis = i64(op, [int(index == axis) for index in range(rank)])
+    filler = number(op, node, 0, data)
+    return op.Pad(data, i64(op, [0] * rank), op.Multiply(missing, along_axis), filler, pad_mode="constant")
 
 
 @rule("", "CumSum")
