@@ -691,7 +691,6 @@ def test_what_would_not_end_or_has_no_meaning(node: str, target: str, line: str,
         (1, "LpPool (x)", "kernel_shape"),
         (6, "Tile (x)", ""),
         (1, "Concat (x, x)", None),
-        (1, "TopK (x)", "k"),
     ],
 )
 def test_what_only_later_versions_demand(opset: int, node: str, missing: str | None, tmp_path: Path) -> None:
