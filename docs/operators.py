@@ -16,8 +16,7 @@ from backedge.convert.mdf.lowering.scope import EXPRESSIONS as MDF
 from backedge.convert.openvino.lowering.to_openvino import RULES as OPENVINO
 from backedge.passes.core import CORE, is_core
 from backedge.passes.decompose.library import source
-from backedge.passes.opset.version_walk import histories
-from backedge.passes.schemas import HUB_OPSET
+from backedge.passes.schemas import HUB_OPSET, histories
 from backedge.runtime.compiled.operators import OPERATORS as COMPILED
 from backedge.runtime.kernels import KERNELS
 

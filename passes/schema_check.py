@@ -14,7 +14,7 @@ from .errors import InvalidModel
 from .graph import Graph, Node, Value
 from .protos import DTYPES, AttributeRef, SparseData
 from .region_forms import region_fault
-from .schemas import schema
+from .schemas import histories, schema
 from .shape_faults import shape_fault
 from .tensor import TensorData
 from .tree_faults import tree_fault
@@ -82,6 +82,8 @@ LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 _MOST_AXES = 1024
 _COUNTS = ("blocksize", "group", "num_groups", "offset_group", "p")
 """Attributes that are at least 1."""
+_TOLD_DEFAULTS = {("", "Concat"): {"axis"}}
+"""Attributes whose default only the text of an old schema tells."""
 _INTERNAL = "__"
 """How attributes begin that ONNX's checker and ONNX Runtime take at any operator, and don't look at."""
 
@@ -122,9 +124,26 @@ def _signature(domain: str, op_type: str, version: int) -> _Signature | None:
             for name, entry in found.attributes.items()
             if name in _TOLD and (entry.required or entry.default_value.i)
         ],
-        [name for name, entry in found.attributes.items() if entry.required and name not in graphs],
+        [name for name in _demanded(found) if name not in graphs],
         [name for name in graphs if found.attributes[name].required],
     )
+
+
+def _demanded(found: OpSchema) -> list[str]:
+    """The attributes that must be given: also those which have no default and are only called optional, which a later
+    version demands, as an attribute or as an input."""
+    later: set[str] = set()
+    for version in histories().get((found.domain, found.name), ()):
+        newer = schema(found.domain, found.name, version) if version > found.since_version else None
+        if newer is not None:
+            later |= {name for name, entry in newer.attributes.items() if entry.required}
+            later |= {formal.name for formal in newer.inputs if formal.option == OpSchema.FormalParameterOption.Single}
+    later -= _TOLD_DEFAULTS.get((found.domain, found.name), set())
+    return [
+        name
+        for name, entry in found.attributes.items()
+        if entry.required or (name in later and not entry.default_value.name)
+    ]
 
 
 @cache

@@ -35,6 +35,15 @@ def schema(domain: str, op_type: str, opset: int) -> onnx.defs.OpSchema | None:
 
 
 @functools.cache
+def histories() -> dict[tuple[str, str], tuple[int, ...]]:
+    """(domain, operator) -> every version that ONNX's own domains have of it, oldest first."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for entry in onnx.defs.get_all_schemas_with_history():
+        found.setdefault((entry.domain, entry.name), []).append(entry.since_version)
+    return {key: tuple(sorted(versions)) for key, versions in found.items()}
+
+
+@functools.cache
 def since_version(domain: str, op_type: str, opset: int) -> int | None:
     """since_version of an operator under an opset; None where the opset has no such operator."""
     found = schema(domain, op_type, opset)

@@ -20,10 +20,10 @@ from ..opset.build import StepBuilder
 from ..opset.raising import raised
 from ..opset.resampling import by_gathers
 from ..opset.table import find
-from ..opset.version_walk import Walk, histories, hub_walk
+from ..opset.version_walk import Walk, hub_walk
 from ..pipeline import PassResult
 from ..rewrite import Builder, Key, Rewriter, Rule, Rules, at_named_outputs, combine, view
-from ..schemas import HUB_OPSET, HUB_OPSETS, schema
+from ..schemas import HUB_OPSET, HUB_OPSETS, histories, schema
 from . import (
     arithmetic,
     attention,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..build import Expr, expr, product, shape_vector, size_of, where
-from ..errors import InvalidModel, Unsupported
+from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
 from ..tensor import TensorData
@@ -255,8 +255,6 @@ def _whole_power(op: StepBuilder, node: Node) -> Made:
     power = attribute(node, "p", 2.0)
     if power != int(power):
         raise Unsupported(node, f"p={power} isn't an integer, as it must be from version 2 on")
-    if node.op_type == "LpPool" and "kernel_shape" not in node.attributes:
-        raise InvalidModel(f"{node!r}: kernel_shape is missing")
     return changed(node, p=int(power))
 
 

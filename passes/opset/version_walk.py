@@ -16,8 +16,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-import onnx.defs
-
 from ..constant_analysis import static_array
 from ..decompose.functions import body
 from ..errors import InvalidModel, Unsupported
@@ -27,7 +25,7 @@ from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder, at_named_outputs
 from ..schema_check import check_schema
-from ..schemas import HUB_OPSETS, schema
+from ..schemas import HUB_OPSETS, histories, schema
 from ..types import DType, is_known
 from . import control
 from .allowed import check, fits, narrowed
@@ -45,15 +43,6 @@ def _kind(value: Value) -> DType | None:
 def _nothing(value: Value) -> Any:
     """Tells an element type that no adapter is about."""
     return _nothing
-
-
-@cache
-def histories() -> dict[tuple[str, str], tuple[int, ...]]:
-    """(domain, operator) -> every version that ONNX's own domains have of it, oldest first."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for entry in onnx.defs.get_all_schemas_with_history():
-        found.setdefault((entry.domain, entry.name), []).append(entry.since_version)
-    return {key: tuple(sorted(versions)) for key, versions in found.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -684,6 +684,27 @@ def test_what_would_not_end_or_has_no_meaning(node: str, target: str, line: str,
         convert(tmp_path / "m.onnxtxt", tmp_path / target, verify=0, **options)
 
 
+@pytest.mark.parametrize(
+    ("opset", "node", "missing"),
+    [
+        (1, "Reshape (x)", "shape"),
+        (1, "LpPool (x)", "kernel_shape"),
+        (6, "Tile (x)", ""),
+        (1, "Concat (x, x)", None),
+    ],
+)
+def test_what_only_later_versions_demand(opset: int, node: str, missing: str | None, tmp_path: Path) -> None:
+    """Schemas of versions 1 call attributes optional that have no default: nothing is meant without them."""
+    text = f'<ir_version: 8, opset_import: ["": {opset}]> g (float[2, 1, 3] x) => (float[2, 2, 3] y) {{ y = {node} }}'
+    (tmp_path / "m.onnxtxt").write_text(text)
+    if missing is None:  # the text of Concat-1 tells of one
+        found = Executor(to_hub(load(tmp_path / "m.onnxtxt"))).run({"x": np.ones((2, 1, 3), np.float32)})["y"]
+        assert found.shape == (2, 2, 3)
+        return
+    with pytest.raises(InvalidModel, match=f"'y': attribute {missing} is missing" if missing else "has 1 inputs"):
+        load(tmp_path / "m.onnxtxt")
+
+
 def test_a_type_of_0_is_that_of_the_input(tmp_path: Path) -> None:
     text = '<ir_version: 8, opset_import: ["": 15]> g (double[3] x) => (double[3] y) { y = Bernoulli <dtype = 0> (x) }'
     (tmp_path / "m.onnxtxt").write_text(text)
