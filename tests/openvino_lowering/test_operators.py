@@ -737,6 +737,38 @@ def test_norms_of_halves_are_rounded_once(openvino: Runner, order: int) -> None:
     assert np.allclose(found.ravel(), (sums ** (1 / order)), rtol=2.0**-11 * 1.01, atol=0)
 
 
+PAIRS = f32([[1, 3, -2, 6], [0, 1, 8, 2]])
+NORMAL = f32([[-1, 1, -1, 1], [-1, 1, 1, -1]])  # of each two: less their mean, by their deviation
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ("[N,4]", "{ y = GroupNormalization <num_groups = 2, epsilon = 0.0> (x, s, b) }"),
+        (
+            "[2,4]",
+            """{ y = Scan <num_scan_inputs = 1, body = g (float[4] r) => (float[1,4] q) {
+                at = Constant <value_ints = [0]> () p = Unsqueeze (r, at)
+                q = GroupNormalization <num_groups = 2, epsilon = 0.0> (p, s, b) }> (x) }""",
+        ),
+        (
+            "[2,4]",
+            """{ at = Constant <value_ints = [2]> () z = Unsqueeze (x, at) go = IsNaN (s) no = ReduceMax (go)
+            y = If (no) <then_branch = t () => (float[2,4,1] u) { u = Neg (z) },
+                else_branch = e () => (float[2,4,1] v) {
+                    v = GroupNormalization <num_groups = 2, epsilon = 0.0> (z, s, b) }> }""",
+        ),
+    ],
+    ids=["rank 2", "in a loop", "in a branch"],
+)
+def test_groups_normalized_where_no_kernel_is(openvino: Runner, shape: str, text: str) -> None:
+    """OpenVINO's CPU has one for rank 3 and more only, and outside of bodies."""
+    graph = graph_of(f"g (float{shape} x, float[4] s, float[4] b) => (float y) {text}")
+    scale, bias = f32([1, 2, 3, 4]), f32([0, 1, 0, -1])
+    ((found,),) = openvino.lowered(graph, [{"x": PAIRS, "s": scale, "b": bias}])
+    np.testing.assert_allclose(found.reshape(2, 4), NORMAL * scale + bias, rtol=1e-5)
+
+
 def test_random_numbers(openvino: Runner) -> None:
     """Only their distribution can be expressed."""
     graph = graph_of(

@@ -243,7 +243,7 @@ _ROWS = {
     **{
         LAYERS[layer].hub: row(layer, attributes)
         for layer, attributes in HUB_ATTRIBUTES.items()
-        if layer != "GridSample"  # which is a row of images only: `image.py`
+        if layer not in ("GridSample", "GroupNormalization")  # which are rows of some only: `image.py`, `nn.py`
     },
     **{name: row(name, {}) for name in ("NonZero", "Round")},
     **{name: row(name, _BLOCKS) for name in ("DepthToSpace", "SpaceToDepth")},

@@ -13,6 +13,8 @@ from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required,
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....passes.windows import windows
+from ..layers import HUB_ATTRIBUTES
+from .elementwise import row
 from .tools import along, convert, i64, number, reshape, size_of, slice_axis
 
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
@@ -330,6 +332,13 @@ def instance_normalization(op: Builder, node: Node) -> Value:
     rank = rank_of(node, x)
     y = _normalized(op, x, list(range(2, rank)), _epsilon(node))
     return op.Add(op.Multiply(y, along(op, scale, rank, 1)), along(op, bias, rank, 1))
+
+
+@rule("", "GroupNormalization")
+def group_normalization(op: Builder, node: Node) -> Value | Sequence[Value] | None:
+    """One layer where OpenVINO's CPU makes a kernel of it: of rank 3 and more, and outside of bodies."""
+    known = op.graph is op.rewriter.root and (required(node, 0).rank or 0) > 2
+    return row("GroupNormalization", HUB_ATTRIBUTES["GroupNormalization"])(op, node) if known else None
 
 
 @rule("", "LayerNormalization")
