@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from .graph import Node
+from .types import Dim, Interval, Shape
 
 _TERM = r"[A-Za-z]*(?:\.\.\.)?[A-Za-z]*"
 _EQUATION = re.compile(rf"{_TERM}(?:,{_TERM})*(?:->{_TERM})?")
@@ -20,6 +22,50 @@ def axis_names(term: str, extent: int) -> tuple[str, ...]:
     """The names of a term's axes: letters, and "0", "1" .. from the back for the `extent` ones of an ellipsis."""
     front, dots, back = term.partition("...")
     return (*front, *(map(str, reversed(range(extent))) if dots else ()), *back)
+
+
+def _result_axes(equation: str, terms: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """The names of the result's axes: as the equation says, or an ellipsis's and then the letters that stand once."""
+    wide = sorted({name for term in terms for name in term if not name.isalpha()}, key=int, reverse=True)
+    left, arrow, right = equation.partition("->")
+    if arrow:
+        return axis_names(right, len(wide))
+    return (*wide, *sorted(letter for letter in set(left) if letter.isalpha() and left.count(letter) == 1))
+
+
+def einsum_shape(node: Node) -> Shape | None:
+    """The sizes of an Einsum's result, where axes of one element are repeated to the sizes that others of their name
+    have; ONNX's own inference takes the first of them. None where the ranks aren't known, or it is no such equation.
+    """
+    equation = node.attributes.get("equation")
+    if not isinstance(equation, str) or equation_fault(node):
+        return None
+    equation = equation.replace(" ", "")
+    texts = equation.partition("->")[0].split(",")
+    terms: list[tuple[str, ...]] = []
+    dims: dict[str, list[Dim]] = {}
+    for text, value in zip(texts, node.inputs, strict=False):
+        shape = None if value is None else value.tensor.shape
+        extent = None if shape is None else ellipsis_extent(text, len(shape))
+        if shape is None or extent is None:
+            return None
+        terms.append(axis_names(text, extent))
+        for name, dim in zip(terms[-1], shape, strict=True):
+            dims.setdefault(name, []).append(dim)
+    result = _result_axes(equation, terms)
+    if len(terms) < len(texts) or not dims.keys() >= set(result):
+        return None
+    return tuple(_joint(dims[name]) for name in result)
+
+
+def _joint(dims: Sequence[Dim]) -> Dim:
+    """The size that axes of these sizes have together, one of 1 being repeated; None where that isn't known."""
+    several = dict.fromkeys(dim for dim in dims if dim != 1)
+    known = next((dim for dim in several if isinstance(dim, int)), None)
+    if known is not None or not several:
+        return 1 if known is None else known
+    only, *others = several
+    return None if others or isinstance(only, Interval) else only
 
 
 def equation_fault(node: Node) -> str:

@@ -14,6 +14,7 @@ import onnx
 from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
+from .equations import einsum_shape
 from .graph import Graph, Node, Value
 from .infer_elementwise import infer_elementwise
 from .infer_formal import completed
@@ -55,7 +56,7 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
         return _memory[key]
     types: Sequence[Type | None] = [None] * len(node.outputs)
     if not problem(node):
-        types = completed(node, _of_nothing(node, _with_rank(node, _by_schema(node, data))))
+        types = completed(node, _corrected(node, _with_rank(node, _by_schema(node, data))))
     if key is not None:
         if len(_memory) >= _MOST_REMEMBERED:
             _memory.clear()
@@ -114,8 +115,11 @@ def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
     return [TensorType(found.dtype, (None,) * rank), *types[1:]]
 
 
-def _of_nothing(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
-    """The types; a tensor without elements has none that isn't zero."""
+def _corrected(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
+    """The types, with sizes that ONNX's inference doesn't see: a tensor without elements has none that isn't zero."""
+    if node.op == ("", "Einsum"):
+        (found,) = types
+        return [TensorType(found.dtype, einsum_shape(node))] if isinstance(found, TensorType) else types
     shape = node.inputs[0].tensor.shape if node.op == ("", "NonZero") and node.inputs[0] is not None else None
     if shape is None or 0 not in shape:
         return types

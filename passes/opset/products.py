@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
 from ..tensor import TensorData
-from ..types import DType, TensorType
+from ..types import Dim, DType, Interval, Shape, TensorType
 from .build import StepBuilder
 from .loop_decompositions import Pass, looped
 from .offsets import along, arange, deferred, gathered
@@ -28,6 +29,10 @@ class _Term:
 
     value: Expr
     axes: tuple[str, ...]
+
+    @property
+    def dims(self) -> Shape:
+        return self.value.shape or (None,) * len(self.axes)
 
 
 def _spelled(node: Node, text: str, extent: int) -> tuple[str, ...]:
@@ -71,6 +76,7 @@ def _einsum(op: StepBuilder, node: Node) -> Value:
     if kind in SHORT_INTEGERS:  # whose low digits are the same in int32
         terms = [_Term(term.value.cast(DType.INT32), term.axes) for term in terms]
     terms = [_diagonal(term) for term in terms]
+    terms = [_without_ones(term, [other for other in terms if other is not term]) for term in terms]
     made: _Term | None = None
     for index, term in enumerate(terms):
         later = {name for other in terms[index + 1 :] for name in other.axes} | set(result)
@@ -91,10 +97,37 @@ def _diagonal(term: _Term) -> _Term:
             continue
         value = term.value
         size = length_of(value.op, value.value(), first)
+        if not _are_one_size(term.dims[first], term.dims[axis]):
+            value = value.reshape(value.sizes(0, axis), size, value.sizes(axis + 1))  # which fails unless it is
         row, column = (deferred(along(size, own, len(term.axes))) for own in (first, axis))
         axes = (*term.axes[:axis], *term.axes[axis + 1 :])
         term = _Term(where(row.equals(column), value, 0).sum(axis), axes)
     return term
+
+
+def _are_one_size(a: Dim, b: Dim) -> bool:
+    return a is not None and a == b and not isinstance(a, Interval)
+
+
+def _without_ones(term: _Term, others: Sequence[_Term]) -> _Term:
+    """Without axes of one element, which are repeated to the sizes that others have."""
+    wide = {name for other in others for name, dim in zip(other.axes, other.dims, strict=True) if dim != 1}
+    gone = [axis for axis, name in enumerate(term.axes) if term.dims[axis] == 1 and name in wide]
+    axes = tuple(name for axis, name in enumerate(term.axes) if axis not in gone)
+    return _Term(term.value.squeeze(*gone), axes) if gone else term
+
+
+def _repeated(term: _Term, other: _Term, names: Sequence[str]) -> _Term:
+    """The term with axes of these names, which both have, repeated to the other's sizes where they may be 1."""
+    sizes: list[int | Expr] = [1] * len(term.axes)
+    for name in names:
+        axis, place = term.axes.index(name), other.axes.index(name)
+        size = term.dims[axis]
+        if not _are_one_size(size, other.dims[place]) and (size == 1 or not isinstance(size, int)):
+            sizes[axis] = other.value.size(place)
+    if all(isinstance(size, int) for size in sizes):
+        return term
+    return _Term(term.value.broadcast_to(*sizes), term.axes)
 
 
 def _summed(term: _Term, kept: set[str]) -> _Term:
@@ -119,6 +152,7 @@ def _contracted(a: _Term, b: _Term, kept: set[str]) -> _Term:
     axes = (*batch, *left, *right)
     if not summed:
         return _Term(_ordered(a, axes) * _ordered(b, axes), axes)
+    a, b = _repeated(a, b, summed), _repeated(b, a, summed)
     one, other = _ordered(a, (*batch, *left, *summed)), _ordered(b, (*batch, *summed, *right))
     size = len(batch)
     made = _grouped(one, size, len(left)).call("MatMul", _grouped(other, size, len(summed)))

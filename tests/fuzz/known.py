@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from backedge.passes.equations import axis_names, ellipsis_extent
 from backedge.passes.graph import Node
 from backedge.runtime.compare.special import known_habit
 from backedge.runtime.special_values import special_kinds
@@ -204,21 +203,7 @@ def _negative_pads(case: Case) -> bool:
     return given.get("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER") and wider
 
 
-def _uneven_labels(case: Case) -> bool:
-    """Whether a letter of an Einsum has two sizes, one of them 1."""
-    equation = case.node.attributes["equation"]
-    text = equation.decode() if isinstance(equation, bytes) else equation
-    sizes: dict[str, int] = {}
-    for term, operand in zip(text.replace(" ", "").partition("->")[0].split(","), case.operands, strict=False):
-        names = axis_names(term, ellipsis_extent(term, np.ndim(operand)) or 0)
-        pairs = zip(names, np.shape(operand), strict=False)
-        if any(name.isalpha() and sizes.setdefault(name, size) != size for name, size in pairs):
-            return True
-    return False
-
-
 UNDEFINED = (
-    _row("Einsum", _uneven_labels, "sizes of one letter that differ, of which ONNX Runtime repeats a 1"),
     _row(
         "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow Col2Im",
         _overflows,

@@ -297,6 +297,10 @@ def test_inputs_without_names_for_their_sizes(tmp_path: Path) -> None:
             "f (float[1, 1, b] x, float[1, 1, 3] w) => (float[1, 1, n] z) { z = Conv (x, w) }",
             "Conv.*whether .* is only known when the model runs",
         ),
+        (
+            'f (float[2, b] x, float[3, 4] w) => (float[2, 4] z) { z = Einsum <equation = "ij,jk->ik"> (x, w) }',
+            r"Einsum.*don't broadcast for all sizes: \[2, b\] and \[1, 3\]",  # a size of 1 would be repeated
+        ),
     ],
 )
 def test_refused(text: str, reason: str) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from backedge.passes.errors import InvalidModel, Unsupported
+from backedge.passes.infer import infer_node
+from backedge.passes.types import TensorType
 
 from .harness import converted, down, parse
 
@@ -47,6 +49,14 @@ CASES: list[tuple[str, Shapes]] = [
     ("a,b,c->", ((3,), (2,), (4,))),
     ("ij,jk->ik", ((2, 0), (0, 3))),
     ("ab,bcd->acd", ((2, 0), (0, 3, 2))),
+    ("ij,jk->ik", ((2, 1), (3, 4))),
+    ("ij,jk->ik", ((2, 3), (1, 4))),
+    ("ij,j->ij", ((2, 1), (3,))),
+    ("bij,bjk->bik", ((1, 2, 3), (5, 1, 4))),
+    ("ij,jk,kl->il", ((2, 3), (1, 4), (1, 2))),
+    ("...j,...j->...", ((2, 1), (2, 3))),
+    ("i,i,i->", ((1,), (3,), (1,))),
+    ("i,i->i", ((1,), (1,))),
 ]
 
 
@@ -62,6 +72,39 @@ def test_einsum(equation: str, shapes: Shapes, kind: str, target: int, known: bo
     made = down(text, 12, target, *operands)[0]
     assert (made.dtype, made.shape) == (dtype, expected.shape)
     np.testing.assert_array_equal(made, expected)  # sums of small whole numbers, which are exact
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (1, 3), (2, 3)])
+def test_a_diagonal_of_what_is_not_square(shape: tuple[int, int]) -> None:
+    """Where only a run shows it, it fails, as Einsum does."""
+    with pytest.raises(Exception, match="reshape"):
+        down(text_of('Einsum <equation = "ii->i">', "float", (shape,), shape[:1], False), 12, 9, np.ones(shape, "f"))
+
+
+@pytest.mark.parametrize(
+    "equation", ["ij,jk->ik", "ij,j->ij", "ij,j->i", "bij,bjk->bik", "...i,...i->...", "i,ij,j", "ii,i->i", "a...,...a"]
+)
+def test_sizes_of_an_einsum(equation: str) -> None:
+    """What inference tells of them is so whatever open sizes are, where NumPy takes them."""
+    random = np.random.default_rng(len(equation))
+    ranks = [len(term.replace("...", "")) + ("..." in term) for term in equation.partition("->")[0].split(",")]
+    told = 0
+    for _ in range(300):
+        sizes = {"N": int(random.integers(1, 4)), "M": int(random.integers(1, 4)), "1": 1, "3": 3}
+        names = [[str(random.choice(list(sizes))) for _ in range(rank)] for rank in ranks]
+        try:
+            wanted = np.einsum(equation, *(np.ones([sizes[name] for name in row]) for row in names)).shape
+        except ValueError:
+            continue
+        inputs = ", ".join(f"float[{', '.join(row)}] x{index}" for index, row in enumerate(names))
+        operands = ", ".join(f"x{index}" for index in range(len(names)))
+        graph = parse(f'({inputs}) => (float y) {{ y = Einsum <equation = "{equation}"> ({operands}) }}', 12)
+        (found,) = infer_node(graph.nodes[0])
+        assert isinstance(found, TensorType) and found.rank == len(wanted)
+        for dim, size in zip(found.shape or (), wanted, strict=True):
+            assert dim is None or (sizes[dim] if isinstance(dim, str) else dim) == size, (names, found)
+            told += dim is not None
+    assert told or "->" not in equation
 
 
 def test_a_diagonal_leaves_out_what_is_no_number() -> None:

@@ -318,7 +318,8 @@ class _Trial:
                 continue
             values = [results[self.replacements.get(body_input, body_input)] for body_input in inputs]
             if key in self.leaving.counters:
-                after.counters[key] = values[0]
+                left = self.leaving.counters[key]
+                after.counters[key] = left if carrying.runs and not isinstance(left, Value) else values[0]
                 continue
             found = [kind.number(value) for kind, value in zip(carrying.kinds[key], values, strict=True)]
             after.numbers[key] = like(self.leaving.numbers[key], found)
