@@ -20,7 +20,7 @@ from .infer_elementwise import infer_elementwise
 from .infer_formal import completed
 from .infer_ml import DOMAIN as ML
 from .infer_ml import TOKENIZER, infer_ml
-from .protos import AttributeRef, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
+from .protos import AttributeRef, TypedList, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
 from .schema_check import LISTS_SIZES, problem
 from .schemas import schema
 from .tensor import TensorData
@@ -51,7 +51,7 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
     if node.regions:
         return [None] * len(node.outputs)
     data = [None if value is None else small_data(value, look) for value in node.inputs]
-    key = _memory_key(node, data)
+    key = facts(node, data)
     if key is not None and key in _memory:
         return _memory[key]
     types: Sequence[Type | None] = [None] * len(node.outputs)
@@ -68,22 +68,24 @@ _MOST_REMEMBERED = 4096
 _memory: dict[Hashable, Sequence[Type | None]] = {}  # large models ask the same for every block they are made of
 
 
-def _memory_key(node: Node, data: Sequence[TensorData | None]) -> Hashable:
-    """What the types of a node's outputs depend on; None where that can't be compared cheaply."""
-    facts: list[Hashable] = [node.domain, node.op_type, node.version, len(node.outputs)]
+def facts(node: Node, data: Sequence[TensorData | None]) -> Hashable:
+    """A key of an operator, its attributes, and the types and given data of its inputs; None where no cheap one is.
+
+    Nodes with equal keys are alike but for names, regions and what is known of their outputs.
+    """
+    found: list[Hashable] = [node.domain, node.op_type, node.version, len(node.outputs)]
     for name, value in node.attributes.items():
-        if isinstance(value, list):
-            value = tuple(value)
-        elif not isinstance(value, int | float | str | bytes):
+        items = value if isinstance(value, list) else [value]
+        if isinstance(value, TypedList) or not all(isinstance(item, int | float | str | bytes) for item in items):
             return None
-        facts.append((name, type(value), value))
+        found.append((name, repr(value)))  # which tells 0.0 from -0.0 and from 0
     for value, small in zip(node.inputs, data, strict=True):
-        facts.append(None if value is None else value.type)
+        found.append(None if value is None else value.type)
         if small is not None:
             if small.dtype is DType.STRING:
                 return None
-            facts.append(small.numpy().tobytes())
-    return tuple(facts)
+            found.append((small.dtype, small.shape, small.numpy().tobytes()))
+    return tuple(found)
 
 
 def small_data(value: Value, look: Look | None = None) -> TensorData | None:

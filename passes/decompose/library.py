@@ -8,14 +8,14 @@ adapters, too, which serve targets that lack them, or say less with theirs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..infer import infer, small_constant
+from ..infer import facts, infer, small_constant
 from ..opset.build import StepBuilder
 from ..opset.raising import raised
 from ..opset.resampling import by_gathers
@@ -212,14 +212,45 @@ def _decompose_all(graph: Graph, operator: Key, left: int) -> Graph | None:
     return made if all(found) else None
 
 
+_MOST_REMEMBERED = 512
+_memory: dict[Hashable, Graph | None] = {}  # large models have the same operator thousands of times
+
+
 def by_function(node: Node) -> Graph | None:
     """The function body for the newest opset, for the constants at hand."""
+    given = [value for value in node.inputs if value is not None]
+    small = [None if value is None or _is_large(value) else value.data for value in node.inputs]
+    key = None if node.regions else facts(node, small)
+    if key is None:
+        return _function_body(node, given)
+    key = (key, tuple((value.type, bool(value.name)) for value in node.outputs))
+    if key not in _memory:
+        alike = view(node, node.inputs)  # under names that say nothing of this node
+        alike.name = node.name or node.outputs[0].name
+        alike.outputs = [Value(f"out{at}" if value.name else "", value.type) for at, value in enumerate(node.outputs)]
+        if len(_memory) >= _MOST_REMEMBERED:
+            _memory.clear()
+        _memory[key] = _function_body(alike, given)
+    made = _memory[key]
+    if made is None:
+        return None
+    made = made.copy()
+    for result, name in zip(made.outputs, (value.name for value in node.outputs if value.name), strict=False):
+        result.name = name
+    return made
+
+
+def _is_large(value: Value) -> bool:
+    return value.data is not None and value.data.size > _LARGEST
+
+
+def _function_body(node: Node, given: Sequence[Value]) -> Graph | None:
     made = None if schema(node.domain, node.op_type, node.version) is None else body(node, newest=True)
     if made is None:
         return None
-    for twin, value in zip(made.inputs, (value for value in node.inputs if value is not None), strict=True):
+    for twin, value in zip(made.inputs, given, strict=True):
         twin.type = value.type
-        if value.data is not None and value.data.size <= _LARGEST:
+        if value.data is not None and not _is_large(value):
             twin.data = value.data
             made.constants.append(twin)
     made.opsets.setdefault("", HUB_OPSET)

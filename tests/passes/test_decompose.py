@@ -17,7 +17,9 @@ from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino.lowering import to_openvino
 from backedge.passes import decompose as decomposing
 from backedge.passes.core import CORE, is_core
-from backedge.passes.decompose.library import DECOMPOSITIONS, decomposition, inlined, source
+from backedge.passes.decompose import library
+from backedge.passes.decompose.functions import body
+from backedge.passes.decompose.library import DECOMPOSITIONS, by_function, decomposition, inlined, source
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.graph import Graph, Node
 from backedge.passes.hub import HUB
@@ -165,3 +167,55 @@ def test_a_node_that_its_operators_own_function_refuses() -> None:
     node = op.DepthToSpace(x, blocksize=2**63 - 1).producer
     with pytest.raises(InvalidModel, match=r"contradicts its operator: .*overflow"):
         decomposition(node, [])
+
+
+def leaky(alpha: float, name: str, size: int = 2) -> Node:
+    """y = x where x >= 0, else x * alpha; y is called `name`."""
+    op = Builder(Rewriter(HUB, {}), Graph("hub", "g"))
+    value = op.LeakyRelu(op.input("x", TensorType(DType.FLOAT32, (size,))), alpha=alpha)
+    value.name = name
+    return value.producer
+
+
+def computed_by_its_function(node: Node, x: np.ndarray) -> np.ndarray:
+    graph = by_function(node)
+    assert graph is not None
+    (given,), (result,) = graph.inputs, graph.outputs
+    assert result.name == node.output.name
+    return Executor(graph, never_compile).run({given.name: x})[result.name]
+
+
+def test_a_function_body_is_made_once_for_nodes_that_are_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Node] = []
+
+    def counted(node: Node, newest: bool = False) -> Graph | None:
+        made.append(node)
+        return body(node, newest)
+
+    monkeypatch.setattr(library, "body", counted)
+    monkeypatch.setattr(library, "_memory", {})
+    x = np.array([-2, 3], np.float32)
+    for number in range(50):
+        np.testing.assert_array_equal(computed_by_its_function(leaky(0.25, f"y{number}"), x), np.float32([-0.5, 3]))
+    names = {node.op_type for node in made}
+    assert "LeakyRelu" in names
+    assert len(made) == len(names)
+
+
+def test_a_function_body_is_that_of_the_attributes_types_and_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that are equal for Python alone are told apart, and what is done to one result doesn't reach others."""
+    monkeypatch.setattr(library, "_memory", {})
+    x = np.array([-2, 3], np.float32)
+    assert np.signbit(computed_by_its_function(leaky(0.0, "a"), x)[0])
+    assert not np.signbit(computed_by_its_function(leaky(-0.0, "b"), x)[0])
+    first = by_function(leaky(0.25, "a"))
+    assert first is not None
+    first.outputs = list(first.inputs)
+    np.testing.assert_array_equal(computed_by_its_function(leaky(0.25, "c"), x), np.float32([-0.5, 3]))
+    assert computed_by_its_function(leaky(0.25, "d", 3), np.zeros(3, np.float32)).shape == (3,)
+    for size in (3, 4):
+        op = Builder(Rewriter(HUB, {}), Graph("hub", "g"))
+        window = by_function(op.HannWindow(op.const(size)).producer)
+        assert window is not None
+        (found,) = Executor(window, never_compile).run({}).values()
+        np.testing.assert_allclose(found, np.sin(np.pi * np.arange(size) / size) ** 2, atol=1e-6)
