@@ -8,11 +8,12 @@ from .graph import Graph
 
 
 class Names:
-    """Names unique over a whole model; the old model's own names are kept free for its own values."""
+    """Names unique over a whole model; the old model's own names, and those of its inputs and outputs above all, are
+    kept free for its own values."""
 
     def __init__(self, old: Iterable[str] = (), interface: Iterable[str] = ()) -> None:
-        self._reserved = set(old)
         self._interface = set(interface)
+        self._reserved = {*old, *self._interface}
         self._used: set[str] = set()
         self._next: dict[str, int] = {}
         self._bases: dict[str, str] = {}  # of names with a number

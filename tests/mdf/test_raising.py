@@ -468,6 +468,13 @@ def test_outputs_in_order_under_their_names() -> None:
     assert found == {"B.o": 60, "C.o": 4, "A.s": 5, "B.s": 10}
 
 
+def test_outputs_that_are_called_as_what_is_computed_on_the_way() -> None:
+    outputs = {f"{name}{end}": f"x {sign} 1" for name, sign in (("sub", "-"), ("add", "+")) for end in ("", "_1")}
+    outputs |= {"cast": "x * 2", "cast_1": "numpy.argsort(x, kind='stable')"}
+    made = node({}, outputs, input_ports={"x": {"shape": [2]}})
+    check(document({"A": made}), {"x": np.array([3.0, -1.0])})
+
+
 def test_an_output_that_is_an_input_or_a_constant() -> None:
     made = node({"k": 2.5}, {"y": "x", "k": "k", "again": "x"}, input_ports={"x": {}})
     assert check(document({"A": made}), {"x": 3.0}) == {"y": 3.0, "k": 2.5, "again": 3.0}

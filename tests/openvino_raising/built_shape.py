@@ -42,6 +42,12 @@ CASES = table(
         ("unsqueeze_unsorted", [floats(2, 3)], lambda x: node("Unsqueeze", 1, x, i32([3, 0]))),
         ("unsqueeze_scalar_axis", [floats(2, 3)], lambda x: node("Unsqueeze", 1, x, i64(1))),
         ("transpose", [floats(2, 3, 4)], lambda x: node("Transpose", 1, x, i32([2, 0, 1]))),
+        (
+            "transpose_computed",
+            [floats(2, 3, 4), floats(2, 0, 1), i64([2, 0, 1])],
+            lambda x, y, order: [node("Transpose", 1, x, order), node("Transpose", 1, y, order)],
+            [(2, -1, 4), (-1, -1, -1), (3,)],
+        ),
         ("concat", [floats(2, 3), floats(2, 1)], lambda a, b: node("Concat", 1, a, b, axis=-1)),
         ("concat_i32_one", [i32([1, 2])], lambda a: node("Concat", 1, a, axis=0)),
         ("broadcast_1", [floats(3, 1)], lambda x: node("Broadcast", 1, x, i64([2, 3, 4]), mode="numpy")),

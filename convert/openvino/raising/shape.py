@@ -14,7 +14,6 @@ from .support import (
     Results,
     choice,
     constant_axis,
-    constant_integers,
     element_type,
     integers,
     normal_axes,
@@ -67,9 +66,31 @@ def squeeze(op: Builder, node: Node) -> Results:
 
 @rule(DOMAIN, "Transpose")
 def transpose(op: Builder, node: Node) -> Results:
-    """Transpose-1: an empty order reverses."""
-    order = constant_integers(node, 1, "the order")
-    return op.Transpose(input_of(node), perm=order or None)
+    """Transpose-1: an empty order reverses. ONNX's order is constant: one that the model computes is done by the
+    elements' positions."""
+    x, order = input_of(node), vector(op, input_of(node, 1))
+    known = integers(order)
+    if known is not None:
+        return op.Transpose(x, perm=known or None)
+    rank = rank_of(node, x)
+    if order.size(0).item() != rank:
+        raise Unsupported(node, "how many axes its order names isn't known")
+    if not rank:
+        return op.Identity(x)
+    sizes, steps = build.shape_of(op, x), _steps(op, x, rank)
+    places = [
+        (build.arange(op, sizes.gather(axis)) * steps.gather(axis)).unsqueeze(*range(1, rank - index))
+        for index, axis in enumerate(order.split(rank, 0))
+    ]
+    return op.Gather(op.Reshape(x, expr(op, [-1])), sum(places[1:], places[0]), axis=0)
+
+
+def _steps(op: Builder, x: Value, rank: int) -> Expr:
+    """How far two neighbours along each axis are from each other where all elements stand in one row."""
+    steps = [expr(op, [1])]
+    for axis in range(rank - 1, 0, -1):
+        steps.insert(0, steps[0] * build.shape_of(op, x, axis, axis + 1))
+    return build.concat(op, steps)
 
 
 @rule(DOMAIN, "Concat")
