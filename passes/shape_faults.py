@@ -69,8 +69,8 @@ def shape_fault(node: Node) -> str:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "GatherND":
         return _batch_fault(node)
-    if node.op_type in ("QuantizeLinear", "DequantizeLinear") and node.attributes.get("block_size"):
-        return _blocks_fault(node)
+    if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+        return _scales_fault(node)
     if node.op_type == "Transpose":
         return _order_fault(node)
     if node.op_type == "GridSample":
@@ -221,12 +221,18 @@ def _pads_fault(node: Node) -> str:
     return f": {length} amounts for {count} axes"
 
 
-def _blocks_fault(node: Node) -> str:
-    """Why scales aren't those of blocks."""
-    data, scales = _shape(node, 0), _shape(node, 1)
-    if data is None or scales is None or len(data) == len(scales):
-        return ""
-    return f": scales of rank {len(scales)} for blocks of a tensor of rank {len(data)}"
+def _scales_fault(node: Node) -> str:
+    """Why scales or zero points aren't those of a tensor, of an axis or of blocks."""
+    data = _shape(node, 0)
+    for what, shape in (("scales", _shape(node, 1)), ("zero points", _shape(node, 2))):
+        if shape is None or data is None:
+            continue
+        if not node.attributes.get("block_size"):
+            if len(shape) > 1:
+                return f": {what} of rank {len(shape)} for an axis"
+        elif len(data) != len(shape):
+            return f": {what} of rank {len(shape)} for blocks of a tensor of rank {len(data)}"
+    return ""
 
 
 def _order_fault(node: Node) -> str:
