@@ -191,6 +191,11 @@ def check_schema(node: Node) -> None:
         raise InvalidModel(f"{node!r}{found}")
 
 
+def unknown(node: Node) -> InvalidModel:
+    """What to raise of a node whose operator isn't there at its version."""
+    return InvalidModel(f"{node!r}: opset {node.version} of {node.domain or 'ai.onnx'} has no such operator")
+
+
 def problem(node: Node) -> str:
     """What is wrong with a node's form, to be read behind its name; "" where nothing is."""
     found = _signature(node.domain, node.op_type, node.version)

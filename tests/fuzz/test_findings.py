@@ -757,6 +757,25 @@ def test_attributes_that_do_not_make_an_operator(opset: int, node: str, line: st
     assert line in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("opset", "outputs", "line"),
+    [
+        (16, "y", "opset 16 of ai.onnx has no such operator"),
+        (17, "y", "its graph body has 2 outputs; 1 are taken"),
+        (17, "y, z, w", "its graph body has 2 outputs; 3 are needed"),
+    ],
+)
+def test_a_sequence_map_gives_what_its_body_gives(opset: int, outputs: str, line: str, tmp_path: Path) -> None:
+    body = "b (float[2] a) => (float[2] c, float[2] d) { c = Neg (a) d = Abs (a) }"
+    nodes = f"{outputs} = SequenceMap <body = {body}> (x)"
+    text = f'<ir_version: 8, opset_import: ["": {opset}]> g (seq(float[2]) x) => (seq(float[2]) y) {{ {nodes} }}'
+    with pytest.raises((onnx.checker.ValidationError, onnx.shape_inference.InferenceError)):
+        onnx.checker.check_model(onnx.parser.parse_model(text), full_check=True)
+    (tmp_path / "m.onnxtxt").write_text(text)
+    with pytest.raises(InvalidModel, match=line):
+        to_dialect(load(tmp_path / "m.onnxtxt"), FORMATS["onnx"], 13)
+
+
 def test_a_type_of_0_is_that_of_the_input(tmp_path: Path) -> None:
     text = '<ir_version: 8, opset_import: ["": 15]> g (double[3] x) => (double[3] y) { y = Bernoulli <dtype = 0> (x) }'
     (tmp_path / "m.onnxtxt").write_text(text)
