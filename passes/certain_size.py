@@ -11,7 +11,7 @@ from .limits import PASSES_A_SECOND, is_beyond_arrays, room, told
 from .loop import Loop, is_loop, trip_count
 from .types import DType, OptionalType, SequenceType, TensorType, Type
 
-_SIZES = {("", "ConstantOfShape"): 0, ("", "Tile"): 1}
+_SIZES = {("", "ConstantOfShape"): 0, ("", "Tile"): 1, ("", "TopK"): 1}
 """Operators that are given sizes, none of which may be negative, and the input that has them."""
 
 

@@ -9,6 +9,7 @@ from .graph import Node
 from .types import Dim
 
 _AXES: Mapping[tuple[str, str], Mapping[int, str]] = {
+    ("", "AffineGrid"): {0: "images . ."},
     ("", "CausalConvWithState"): {
         0: "batch channels length",
         1: "channels 1 kernel",
@@ -23,6 +24,7 @@ _AXES: Mapping[tuple[str, str], Mapping[int, str]] = {
         4: "batch steps .",
         5: "batch steps .",
     },
+    ("", "MaxRoiPool"): {0: "images channels height width", 1: "boxes 5"},
     ("", "NonMaxSuppression"): {0: "batch boxes 4", 1: "batch classes boxes"},
     ("", "RoiAlign"): {0: "images channels height width", 1: "boxes 4", 2: "boxes"},
     ("ai.onnx.preview", "FlexAttention"): {

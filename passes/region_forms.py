@@ -27,6 +27,8 @@ def region_fault(node: Node) -> str:
             return f": its graph {name} has {found} inputs; {inputs} are fed"
         if len(region.outputs) < outputs:
             return f": its graph {name} has {len(region.outputs)} outputs; {outputs} are needed"
+        if node.op_type == "SequenceMap" and len(region.outputs) > outputs:
+            return f": its graph {name} has {len(region.outputs)} outputs; {outputs} are taken"
     return _scan_fault(node) if node.op_type == "Scan" else ""
 
 

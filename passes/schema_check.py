@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -80,8 +81,10 @@ _CHOICES: Mapping[str, str] = {
 LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 """Operators whose result has an axis for each element of an input: which one."""
 _MOST_AXES = 1024
-_COUNTS = ("blocksize", "group", "num_groups", "offset_group", "p")
-"""Attributes that are at least 1."""
+_LEAST = {**dict.fromkeys(("blocksize", "group", "num_groups", "offset_group", "p"), 1), "TopK k": 0}
+"""Attributes that are counts, of any operator or of one, and the least that they may be."""
+_LENGTHS = {"ConstantOfShape value": 1, "kernel_params": 3, "pooled_shape": 2}
+"""Attributes, of any operator or of one, that hold just so many numbers."""
 _TOLD_DEFAULTS = {("", "Concat"): {"axis"}}
 """Attributes whose default only the text of an old schema tells."""
 _INTERNAL = "__"
@@ -188,6 +191,11 @@ def check_schema(node: Node) -> None:
         raise InvalidModel(f"{node!r}{found}")
 
 
+def unknown(node: Node) -> InvalidModel:
+    """What to raise of a node whose operator isn't there at its version."""
+    return InvalidModel(f"{node!r}: opset {node.version} of {node.domain or 'ai.onnx'} has no such operator")
+
+
 def problem(node: Node) -> str:
     """What is wrong with a node's form, to be read behind its name; "" where nothing is."""
     found = _signature(node.domain, node.op_type, node.version)
@@ -230,11 +238,20 @@ def problem(node: Node) -> str:
 
 
 def _resize_fault(node: Node) -> str:
-    """Why nothing says how large an image becomes."""
-    if node.op != ("", "Resize") or node.version < 11 or node.input(3) is not None:
+    """Why nothing says how large an image becomes along each axis."""
+    if node.op not in (("", "Resize"), ("", "Upsample")):
         return ""
-    scales = node.input(2)
-    return ": neither scales nor sizes" if scales is None or scales.tensor.static_shape == (0,) else ""
+    data, sizes, listed = node.input(0), node.input(3), node.attributes.get("scales")
+    told = sizes if sizes is not None else node.input(2 if node.version > 10 else 1)
+    shape = (0,) if told is None and node.version > 10 else None if told is None else told.tensor.static_shape
+    count = len(listed) if isinstance(listed, list | tuple) else shape[0] if shape else None
+    if node.op_type == "Upsample" and node.version < 7:
+        count = 4  # height and width of images
+    if count == 0 and sizes is None:
+        return ": neither scales nor sizes"
+    axes = node.attributes.get("axes")
+    wanted = len(axes) if isinstance(axes, list | tuple) and axes else None if data is None else data.rank
+    return "" if None in (count, wanted) or count == wanted else f": {count} scales or sizes for {wanted} axes"
 
 
 def _attribute_fault(node: Node, known: Mapping[str, Any], told: Sequence[str]) -> str:
@@ -252,8 +269,14 @@ def _attribute_fault(node: Node, known: Mapping[str, Any], told: Sequence[str]) 
             return f": attribute {name} is {value!r:.40}, which is no {known[name].name}"
         if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name in told):
             return f": attribute {name} is {value}, which is no element type"
-        if name in _COUNTS and isinstance(value, int | float) and value < 1:
+        own = f"{node.op_type} {name}"
+        least, size = _LEAST.get(own, _LEAST.get(name)), _LENGTHS.get(own, _LENGTHS.get(name))
+        if least is not None and isinstance(value, int | float) and not least <= value < math.inf:
             return f": attribute {name} is {value}, which is no count"
+        if size is not None and isinstance(value, TensorData | list | tuple):
+            found = value.size if isinstance(value, TensorData) else len(value)
+            if found != size:
+                return f": attribute {name} has {found} entries; it takes {size}"
         choices = _choices(node.domain, node.op_type, name)
         if choices and isinstance(value, str | bytes) and _text(value) not in choices:
             return f": attribute {name} is {value!r:.40}, not one of {', '.join(choices)}"

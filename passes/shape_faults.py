@@ -69,8 +69,8 @@ def shape_fault(node: Node) -> str:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "GatherND":
         return _batch_fault(node)
-    if node.op_type in ("QuantizeLinear", "DequantizeLinear") and node.attributes.get("block_size"):
-        return _blocks_fault(node)
+    if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+        return _scales_fault(node)
     if node.op_type == "Transpose":
         return _order_fault(node)
     if node.op_type == "GridSample":
@@ -142,9 +142,11 @@ def _kernel_fault(node: Node) -> str:
     kernel, groups = node.attributes.get("kernel_shape"), node.attributes.get("group", 1)
     if known is None:
         return ""
+    if len(known) < 2:
+        return f": weights of rank {len(known)}"
     if isinstance(kernel, list | tuple) and (len(kernel) != len(known[2:]) or any(map(_differ, kernel, known[2:]))):
         return f": kernel_shape is {list(kernel)}, its weights' is {list(known[2:])}"
-    if shape is None or min(len(shape), len(known)) < 2 or not isinstance(groups, int):
+    if shape is None or len(shape) < 2 or not isinstance(groups, int):
         return ""
     taken = known[0]
     if node.op_type != "ConvTranspose":
@@ -172,12 +174,16 @@ def _recurrent_fault(node: Node, gates: int) -> str:
 
 
 def _updates_fault(node: Node) -> str:
-    """Why updates don't fit ScatterND's indices."""
+    """Why ScatterND's indices are none in the data, or updates don't fit them."""
     data, indices, updates = (_shape(node, index) for index in range(3))
-    if data is None or indices is None or updates is None:
+    if data is None or indices is None:
         return ""
     depth = indices[-1] if indices else 0
-    wanted = len(data) + len(indices) - 1 - depth if isinstance(depth, int) else len(updates)
+    if isinstance(depth, int) and depth > len(data):
+        return f": indices of {depth} axes in a tensor of rank {len(data)}"
+    if updates is None or not isinstance(depth, int):
+        return ""
+    wanted = len(data) + len(indices) - 1 - depth
     return "" if wanted == len(updates) else f": updates of rank {len(updates)} where the indices need rank {wanted}"
 
 
@@ -215,12 +221,18 @@ def _pads_fault(node: Node) -> str:
     return f": {length} amounts for {count} axes"
 
 
-def _blocks_fault(node: Node) -> str:
-    """Why scales aren't those of blocks."""
-    data, scales = _shape(node, 0), _shape(node, 1)
-    if data is None or scales is None or len(data) == len(scales):
-        return ""
-    return f": scales of rank {len(scales)} for blocks of a tensor of rank {len(data)}"
+def _scales_fault(node: Node) -> str:
+    """Why scales or zero points aren't those of a tensor, of an axis or of blocks."""
+    data = _shape(node, 0)
+    for what, shape in (("scales", _shape(node, 1)), ("zero points", _shape(node, 2))):
+        if shape is None or data is None:
+            continue
+        if not node.attributes.get("block_size"):
+            if len(shape) > 1:
+                return f": {what} of rank {len(shape)} for an axis"
+        elif len(data) != len(shape):
+            return f": {what} of rank {len(shape)} for blocks of a tensor of rank {len(data)}"
+    return ""
 
 
 def _order_fault(node: Node) -> str:
@@ -233,12 +245,14 @@ def _order_fault(node: Node) -> str:
 
 def _goes_along_axes(node: Node) -> bool:
     """Whether an operator has a list of a tensor's axes, all of them where it is left out."""
-    return not node.domain and (node.op_type.startswith("Reduce") or node.op_type == "Squeeze")
+    named = node.op_type in ("MeanVarianceNormalization", "Squeeze")
+    return not node.domain and (named or node.op_type.startswith("Reduce"))
 
 
 def _count_of_axes(node: Node) -> int | None:
     """How many axes are listed, None where it isn't known."""
-    axes, listed = _shape(node, 1), node.attributes.get("axes")
+    default = (0, 2, 3) if node.op_type == "MeanVarianceNormalization" else None
+    axes, listed = _shape(node, 1), node.attributes.get("axes", default)
     count = len(listed) if isinstance(listed, list | tuple) else axes[0] if axes else None
     return count if isinstance(count, int) else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .graph import Node
@@ -12,6 +12,8 @@ from .tensor import TensorData
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF")
 _UNREAD = ("nodes_hitrates", "nodes_hitrates_as_tensor")
 _MAYBE_EMPTY = "nodes_missing_value_tracks_true"  # which is as if it weren't there
+_NODES = ("treeids", "nodeids", "modes", "featureids", "truenodeids", "falsenodeids")
+_OWNERS = ("treeids", "nodeids", "ids")
 _VOTES = {"TreeEnsembleRegressor": "target", "TreeEnsembleClassifier": "class"}
 
 
@@ -37,7 +39,7 @@ def _labels(attributes: Mapping[str, Any]) -> str:
 
 def _older(attributes: Mapping[str, Any], prefix: str) -> str:
     """The operators of ai.onnx.ml 1 and 3: nodes by the numbers of their tree and in it."""
-    uneven = _uneven(attributes, "nodes_") or _uneven(attributes, f"{prefix}_")
+    uneven = _uneven(attributes, "nodes_", _NODES) or _uneven(attributes, f"{prefix}_", _OWNERS)
     if uneven:
         return uneven
     modes = [
@@ -79,9 +81,11 @@ def _ensemble(attributes: Mapping[str, Any]) -> str:
     )
 
 
-def _uneven(attributes: Mapping[str, Any], prefix: str | tuple[str, ...]) -> str:
-    """Lists of one table that are of several lengths."""
-    table = {name: _length(value) for name, value in attributes.items() if name.startswith(prefix)}
+def _uneven(attributes: Mapping[str, Any], prefix: str | tuple[str, ...], needed: Sequence[str] = ()) -> str:
+    """Lists of one table that are of several lengths; of those that are `needed`, by their names behind the prefix,
+    one that isn't given has no entries."""
+    table: dict[str, Any] = {f"{prefix}{name}": 0 for name in needed}
+    table |= {name: _length(value) for name, value in attributes.items() if name.startswith(prefix)}
     lengths = {name: length for name, length in table.items() if length is not None and name not in _UNREAD}
     if lengths.get(_MAYBE_EMPTY) == 0:
         del lengths[_MAYBE_EMPTY]

@@ -105,6 +105,8 @@ def feature_vectorizer(op: Builder, node: Node) -> Value:
     """FeatureVectorizer-1: side by side, each cut or filled up with zeros to its declared width."""
     values = [rows_of(op, node, required(node, index)) for index in range(len(node.inputs))]
     widths: Sequence[int | None] = node.attributes.get("inputdimensions") or [None] * len(values)
+    if len(widths) != len(values):
+        raise InvalidModel(f"{node!r}: inputdimensions has {len(widths)} entries for {len(values)} inputs")
     parts = []
     for value, width in zip(values, widths, strict=True):
         part = as_floats(op, node, value)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..attributes import NodeAttributes
 from ..build import Expr, concat, expr, where
-from ..errors import Unsupported
+from ..errors import InvalidModel, Unsupported
 from ..graph import Graph, Node, Value
 from ..loop import Captured, Carried, Condition
 from ..ml_attributes import labels_of
@@ -95,7 +95,9 @@ def _linear(op: Builder, node: Node, attrs: NodeAttributes, models: int = -1) ->
     rows = as_floats(op, node, rows_of(op, node, required(node, 0)))
     weights = np.array(attrs.floats("coefficients"), np.float32)
     offsets = attrs.floats("intercepts", ())
-    models = models if models > 0 else len(offsets) or len(weights) // _features(node, rows)
+    models = models if models > 0 else len(offsets) or len(weights) // max(_features(node, rows), 1)
+    if not models or len(weights) % models:
+        raise InvalidModel(f"{node!r}: {len(weights)} coefficients are none of {models} models")
     scores = _product(op, rows, weights.reshape(models, -1))
     return op.Add(scores, numbers(op, offsets)) if offsets else scores, models
 
@@ -142,8 +144,20 @@ def _similarity(op: Builder, node: Node, attrs: NodeAttributes, rows: Value, vec
     return (scaled**degree).value() if kind == "POLY" else op.Tanh(scaled)
 
 
-def _matrix(attrs: NodeAttributes, name: str, columns: int) -> np.ndarray:
-    return np.array(attrs.floats(name, ())).reshape(-1, columns)
+def _matrix(node: Node, name: str, rows: int) -> np.ndarray:
+    """A list as so many rows."""
+    numbers = NodeAttributes(node).floats(name, ())
+    if rows < 1 or not numbers or len(numbers) % rows:
+        raise InvalidModel(f"{node!r}: {name} has {len(numbers)} entries, for {rows} rows")
+    return np.array(numbers).reshape(rows, -1)
+
+
+def _one_each(node: Node, name: str, count: int) -> list[float]:
+    """A list, of which so many entries are used."""
+    numbers = NodeAttributes(node).floats(name, ())
+    if len(numbers) < count:
+        raise InvalidModel(f"{node!r}: {name} has {len(numbers)} entries; {count} are needed")
+    return numbers[:count]
 
 
 @rule(ML, "SVMRegressor")
@@ -153,11 +167,11 @@ def svm_regressor(op: Builder, node: Node) -> Value:
     weights = np.array(attrs.floats("coefficients"))[None, :]
     count = attrs.int("n_supports", 0)
     if count > 0:
-        vectors = _matrix(attrs, "support_vectors", len(attrs.floats("support_vectors")) // count)
+        vectors = _matrix(node, "support_vectors", count)
         scores = _product(op, _similarity(op, node, attrs, rows, vectors), weights)
     else:
         scores = _similarity(op, node, attrs, rows, weights)
-    scores = op.Add(scores, numbers(op, attrs.floats("rho")[0]))
+    scores = op.Add(scores, numbers(op, _one_each(node, "rho", 1)[0]))
     if attrs.flag("one_class"):
         scores = op.Where(op.Greater(scores, numbers(op, 0)), numbers(op, 1), numbers(op, -1))
     return transformed(op, node, scores, attrs.string("post_transform"))
@@ -176,14 +190,16 @@ def svm_classifier(op: Builder, node: Node) -> list[Value]:
     counts = attrs.ints("vectors_per_class", ())
     slopes = attrs.floats("prob_a", ())
     if not counts:
-        vectors = _matrix(attrs, "coefficients", len(attrs.floats("coefficients")) // len(labels))
-        scores = op.Add(_similarity(op, node, attrs, rows, vectors), numbers(op, attrs.floats("rho")[0]))
+        vectors = _matrix(node, "coefficients", len(labels))
+        scores = op.Add(_similarity(op, node, attrs, rows, vectors), numbers(op, _one_each(node, "rho", 1)[0]))
         best = best_of(op, scores)
     else:
         pairs = _pairwise(op, node, attrs, rows, counts)
         best = best_of(op, _votes(op, pairs, len(counts)))
         if slopes:
-            scores = coupled(op, pairs, slopes, attrs.floats("prob_b"), len(counts))
+            machines = len(counts) * (len(counts) - 1) // 2
+            offsets = _one_each(node, "prob_b", machines)
+            scores = coupled(op, pairs, _one_each(node, "prob_a", machines), offsets, len(counts))
         else:
             scores = op.Concat(op.Neg(pairs), pairs, axis=1) if len(counts) == 2 else pairs
     return [named(op, best, labels), transformed(op, node, scores, attrs.string("post_transform"))]
@@ -192,15 +208,17 @@ def svm_classifier(op: Builder, node: Node) -> list[Value]:
 def _pairwise(op: Builder, node: Node, attrs: NodeAttributes, rows: Value, counts: list[int]) -> Value:
     """[rows, pairs of classes]: positive speaks for the first of the pair."""
     ends = np.cumsum([0, *counts])
-    vectors = _matrix(attrs, "support_vectors", len(attrs.floats("support_vectors")) // int(ends[-1]))
-    weights = _matrix(attrs, "coefficients", len(vectors))
+    vectors = _matrix(node, "support_vectors", int(ends[-1]))
+    weights = _matrix(node, "coefficients", len(counts) - 1)
+    if min(counts) < 0 or weights.shape[1] != len(vectors):
+        raise InvalidModel(f"{node!r}: {weights.size} coefficients of vectors in {counts}")
     machines = list(itertools.combinations(range(len(counts)), 2))
     table = np.zeros((len(machines), len(vectors)))
     for row, (i, j) in zip(table, machines, strict=True):
         first, second = slice(ends[i], ends[i + 1]), slice(ends[j], ends[j + 1])
         row[first], row[second] = weights[j - 1, first], weights[i, second]
     similar = _similarity(op, node, attrs, rows, vectors)
-    return op.Add(_product(op, similar, table), numbers(op, attrs.floats("rho")[: len(machines)]))
+    return op.Add(_product(op, similar, table), numbers(op, _one_each(node, "rho", len(machines))))
 
 
 def _votes(op: Builder, pairs: Value, classes: int) -> Value:

@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx import AttributeProto
 
-from ..errors import Unsupported
+from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
 from ..preconditions import rank_of, required
 from ..protos import TypedList
@@ -132,7 +132,10 @@ def positive(name: str) -> Step:
         axes = value if isinstance(value, list | tuple) else [value]
         if all(axis >= 0 for axis in axes):
             return None
-        axes = [axis % rank_of(node, required(node, 0)) if axis < 0 else axis for axis in axes]
+        rank = rank_of(node, required(node, 0))
+        if min(axes) < -rank:
+            raise InvalidModel(f"{node!r}: axis {min(axes)} of a tensor of rank {rank}")
+        axes = [axis % rank if axis < 0 else axis for axis in axes]
         found: dict[str, Any] = {name: axes if isinstance(value, list | tuple) else axes[0]}
         return changed(node, **found)
 

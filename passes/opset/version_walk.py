@@ -24,7 +24,7 @@ from ..infer import constant_node_data
 from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder, at_named_outputs
-from ..schema_check import check_schema
+from ..schema_check import check_schema, unknown
 from ..schemas import HUB_OPSETS, histories, schema
 from ..types import DType, is_known
 from . import control
@@ -273,7 +273,7 @@ class Walk:
         if start >= 0 and start == len(versions) - 1 and _is_gone(node, versions[start]):
             raise InvalidModel(f"{node!r}: opset {node.version} of {node.domain or 'ai.onnx'} has this no more")
         if start < 0 and not is_experimental(node.domain, node.op_type, versions[0] if versions else 0):
-            raise InvalidModel(f"{node!r}: opset {node.version} of {node.domain or 'ai.onnx'} has no such operator")
+            raise unknown(node)
         up = end > start or not versions
         stages: list[Stage] = []
         for lower, upper in _pairs(versions, start, end) if versions else [(0, 0)]:

@@ -19,8 +19,8 @@ from ..node import through_identities
 from ..protos import ENUMS
 from ..refusals import refuse
 from ..rewrite import Builder, Rewriter, view
-from ..schema_check import check_schema
-from ..schemas import HUB_OPSETS
+from ..schema_check import check_schema, unknown
+from ..schemas import HUB_OPSETS, any_schema
 from ..types import DType, OptionalType, SequenceType, TensorType, Type, tensor
 from .abstract_containers import is_new, is_not_carried
 from .container_control_flow import Resolver, copied, refuse_placeholders
@@ -62,11 +62,15 @@ def lower_containers(graph: Graph, opset: int) -> Graph:
 
     Raises:
         Unsupported: it isn't known what one holds.
+        InvalidModel: an operator isn't there at its version, or isn't of its form.
     """
     holding = [node for _, node in graph.walk() if _uses_containers(node)] if opset < _MAP else []
     if not holding:
         return graph
+    own = {key[:2] for key in graph.functions}
     for node in holding:
+        if not node.domain and node.version and node.op not in own and any_schema(*node.op, node.version) is None:
+            raise unknown(node)
         check_schema(node)
     maps = any(node.op == ("", "SequenceMap") for _, node in graph.walk())
     if not maps and not any(_needs_lowering(node, opset) for _, node in graph.walk()):

@@ -705,6 +705,77 @@ def test_what_only_later_versions_demand(opset: int, node: str, missing: str | N
         load(tmp_path / "m.onnxtxt")
 
 
+ML = "ai.onnx.ml."
+
+
+@pytest.mark.parametrize(
+    ("opset", "node", "line"),
+    [
+        (1, "MaxRoiPool <pooled_shape = [1]> (i, b)", "attribute pooled_shape has 1 entries; it takes 2"),
+        (1, "MaxRoiPool <pooled_shape = [1, 1]> (i, x)", "axis 1 of input 1 is 3, which must be 5"),
+        (9, "ConstantOfShape <value = float[0] {}> (t)", "attribute value has 0 entries; it takes 1"),
+        (1, "GlobalLpPool <p = nan> (i)", "attribute p is nan, which is no count"),
+        (1, "LpPool <p = inf, kernel_shape = [1, 1]> (i)", "attribute p is inf, which is no count"),
+        (1, "TopK <k = -1> (x)", "attribute k is -1, which is no count"),
+        (11, "TopK (x, minus)", "negative sizes, [-1]"),
+        (11, "Flatten <axis = -4611686018427387904> (s)", "axis -4611686018427387904 of a tensor of rank 0"),
+        (1, "Upsample <height_scale = 1.0, width_scale = 1.0> (x)", "4 scales or sizes for 2 axes"),
+        (7, "Upsample <scales: floats = []> (x)", "neither scales nor sizes"),
+        (9, "Upsample (x, s1)", "1 scales or sizes for 2 axes"),
+        (18, "Resize <axes = [1]> (x, , , tt)", "2 scales or sizes for 1 axes"),
+        (19, "DequantizeLinear (u, x)", "scales of rank 2 for an axis"),
+        (19, "DequantizeLinear (u, s, u)", "zero points of rank 3 for an axis"),
+        (21, "DequantizeLinear <block_size = 2> (u, x)", "scales of rank 2 for blocks of a tensor of rank 3"),
+        (20, "AffineGrid (i, t)", "input 0 is of rank 4; it must be of rank 3"),
+        (13, "MeanVarianceNormalization (x)", "3 axes of a tensor of rank 2"),
+        (13, "ScatterND (s, tx, s)", "indices of 3 axes in a tensor of rank 0"),
+        (10, "ConvInteger (u, e)", "weights of rank 0"),
+        (9, ML + "TreeEnsembleRegressor <nodes_truenodeids = [1]> (x)", "nodes_treeids has 0 entries, nodes_true"),
+        (9, ML + "FeatureVectorizer <inputdimensions = [3, 3]> (x)", "inputdimensions has 2 entries for 1 inputs"),
+        (9, ML + "LinearRegressor <targets = 2, coefficients = [1.0]> (x)", "1 coefficients are none of 2 models"),
+        (9, ML + "SVMRegressor <kernel_params = [1.0], coefficients = [1.0]> (x)", "it takes 3"),
+        (9, ML + "SVMRegressor <coefficients = [1.0, 1.0, 1.0]> (x)", "rho has 0 entries; 1 are needed"),
+        (
+            9,
+            ML + "SVMClassifier <classlabels_ints = [1, 2], vectors_per_class = [1, 1], support_vectors = [1.0]> (x)",
+            "support_vectors has 1 entries, for 2 rows",
+        ),
+        (9, ML + "SVMClassifier <classlabels_ints = [1, 2], coefficients = [1.0]> (x)", "for 2 rows"),
+    ],
+)
+def test_attributes_that_do_not_make_an_operator(opset: int, node: str, line: str, tmp_path: Path) -> None:
+    """Where inference says nothing of them; by the operators' text. What only a rule looks at is told by that."""
+    infos = "float[2, 3] x, float[1, 2, 4, 4] i, float s, float[1] s1, float[7, 5] b, int64[1] t, int64[2] tt"
+    infos += ", int64[4, 3] tx, uint8[1, 2, 4] u, uint8 e"
+    outputs = "y, z" if "TopK" in node or "SVMC" in node else "y"
+    head = f'<ir_version: 8, opset_import: ["": {opset}, "ai.onnx.ml": 3]>'
+    text = f"{head} g ({infos}) => ({outputs}) <int64[1] minus = {{-1}}> {{ {outputs} = {node} }}"
+    (tmp_path / "m.onnxtxt").write_text(text)
+    with pytest.raises(InvalidModel) as caught:
+        to_dialect(load(tmp_path / "m.onnxtxt"), FORMATS["onnx"], 8)
+        to_dialect(load(tmp_path / "m.onnxtxt"), FORMATS["openvino"])
+    assert line in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("opset", "outputs", "line"),
+    [
+        (16, "y", "opset 16 of ai.onnx has no such operator"),
+        (17, "y", "its graph body has 2 outputs; 1 are taken"),
+        (17, "y, z, w", "its graph body has 2 outputs; 3 are needed"),
+    ],
+)
+def test_a_sequence_map_gives_what_its_body_gives(opset: int, outputs: str, line: str, tmp_path: Path) -> None:
+    body = "b (float[2] a) => (float[2] c, float[2] d) { c = Neg (a) d = Abs (a) }"
+    nodes = f"{outputs} = SequenceMap <body = {body}> (x)"
+    text = f'<ir_version: 8, opset_import: ["": {opset}]> g (seq(float[2]) x) => (seq(float[2]) y) {{ {nodes} }}'
+    with pytest.raises((onnx.checker.ValidationError, onnx.shape_inference.InferenceError)):
+        onnx.checker.check_model(onnx.parser.parse_model(text), full_check=True)
+    (tmp_path / "m.onnxtxt").write_text(text)
+    with pytest.raises(InvalidModel, match=line):
+        to_dialect(load(tmp_path / "m.onnxtxt"), FORMATS["onnx"], 13)
+
+
 def test_a_type_of_0_is_that_of_the_input(tmp_path: Path) -> None:
     text = '<ir_version: 8, opset_import: ["": 15]> g (double[3] x) => (double[3] y) { y = Bernoulli <dtype = 0> (x) }'
     (tmp_path / "m.onnxtxt").write_text(text)
