@@ -204,6 +204,12 @@ def _negative_pads(case: Case) -> bool:
     return given.get("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER") and wider
 
 
+def _axes_twice(case: Case) -> bool:
+    """Axes to pad along that are one, whether they count from the front or from the back."""
+    axes = case.operands[3] if len(case.operands) > 3 else None
+    return axes is not None and np.unique(np.asarray(axes) % case.first.ndim).size < np.size(axes)
+
+
 def _uneven_labels(case: Case) -> bool:
     """Whether a letter of an Einsum has two sizes, one of them 1."""
     equation = case.node.attributes["equation"]
@@ -225,6 +231,7 @@ UNDEFINED = (
         "integers that overflow, or that a float64 doesn't hold; ONNX Runtime computes in floats",
     ),
     _row("ReduceMean ReduceMax ReduceMin ReduceLogSum ReduceLogSumExp", _empty, "a reduction of nothing"),
+    _row("Pad", _axes_twice, "an axis named twice"),
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),
     _row("QuantizeLinear", _nan, "NaN as an integer"),
     _row("DynamicQuantizeLinear", _any_infinite, "NaN as an integer, which the zero point or a quotient is"),
