@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..build import expr, where
 from ..decompose.arithmetic import sum_of_terms
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
@@ -127,7 +128,10 @@ def _axes_attribute(op: StepBuilder, node: Node) -> Made:
     axes = constant(node, 1)
     plain = changed(node, without=("noop_with_empty_axes",))
     if attribute(node, "noop_with_empty_axes", 0) and (node.input(1) is None or (axes is not None and not axes.size)):
-        return required(node, 0) if node.op_type in {*_STEPWISE, "ReduceLogSumExp"} else _decomposed(op, node)
+        if node.op_type == "ReduceLogSumExp":
+            x = expr(op.newest, required(node, 0))
+            return where(x.equals(0), 0, x).value() if x.dtype.is_float else required(node, 0)  # exp(-0) is 1
+        return required(node, 0) if node.op_type in _STEPWISE else _decomposed(op, node)
     if is_constant(node):
         return to_attributes(("axes", 1))(op, plain)
     if dtype_of(node, required(node, 0)).is_float:

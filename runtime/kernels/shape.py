@@ -239,6 +239,8 @@ def reverse_sequence(attrs: Attributes, x: Array, lengths: Array) -> Array:
     """Along `time_axis`, the first `lengths[b]` elements of each batch entry turned round."""
     batch, time = attrs.int("batch_axis"), attrs.int("time_axis")
     batch, time = normal_axis(batch, x.ndim), normal_axis(time, x.ndim)
+    if lengths.size and not 0 <= lengths.min() <= lengths.max() <= x.shape[time]:
+        raise ValueError(f"lengths of {lengths.min()} to {lengths.max()} for {x.shape[time]} steps")
     steps = np.arange(x.shape[time])
     sources = np.where(steps < lengths[:, None], lengths[:, None] - 1 - steps, steps)
     index = sources if batch < time else sources.T

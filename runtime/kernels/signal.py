@@ -52,6 +52,8 @@ def stft(
     size = size if frame_length is None else int(scalar(frame_length))
     if window is not None and len(window) != size:
         raise ValueError(f"a window of {len(window)} for frames of {size}")
+    if size > x.shape[1]:
+        raise ValueError(f"frames of {size} for a signal of {x.shape[1]}")
     count = (x.shape[1] - size) // hop + 1
     frames = signal[:, np.arange(count)[:, None] * hop + np.arange(size)]
     if window is not None:

@@ -210,6 +210,7 @@ UNDEFINED = (
         "integers that overflow, or that a float64 doesn't hold; ONNX Runtime computes in floats",
     ),
     _row("ReduceMean ReduceMax ReduceMin ReduceLogSum ReduceLogSumExp", _empty, "a reduction of nothing"),
+    _row("Pad", _axes_twice, "an axis named twice"),
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),
     _row("QuantizeLinear", _nan, "NaN as an integer"),
     _row("DynamicQuantizeLinear", _any_infinite, "NaN as an integer, which the zero point or a quotient is"),

@@ -316,7 +316,7 @@ def settle(event: Event, hub: Graph, feed: Feed, truth: Truth) -> Event:
     except (TooLong, TooSlow):
         return event
     if found.refused:
-        return Event(event.path, EXPLAINED, f"onnx's reference refuses it, too: {event.text}", event.feed)
+        return Event(event.path, EXPLAINED, f"refused elsewhere, too, or not defined: {event.text}", event.feed)
     agreed = event.kind == EXECUTOR and truth.values[event.feed] is not None
     faults = dict.fromkeys([*found.unknown, *(found.known if agreed else ())])
     if faults:

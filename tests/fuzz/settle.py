@@ -29,7 +29,7 @@ from trust.judge import ROUNDING, nudged, units
 
 from .evaluate import proto, type_of
 from .inexact import carried
-from .known import known_fault
+from .known import known_fault, undefined
 from .maker import ir_version
 
 _MOST = 400
@@ -50,7 +50,8 @@ class Settled:
         outputs: the model's, with the operators of ONNX Runtime.
         known: what is known to be wrong, or not defined, one line each.
         unknown: operators that differ, and nothing is known of it; one line each.
-        refused: the executor fails at an operator that onnx's reference doesn't take the operands of, either.
+        refused: the executor fails at an operator that onnx's reference doesn't take the operands of, either, or of
+            which nobody says what it makes of them.
         unsized: a loop has stacked nothing, over no passes: nobody says which sizes its other axes have, nor what
             follows from them.
     """
@@ -162,7 +163,9 @@ class _Alone:
         return not fault and _apart(mine, theirs) <= ROUNDING
 
     def _is_refused(self, node: Node, operands: Sequence[Any]) -> bool:
-        """Whether onnx's reference doesn't take these operands, either."""
+        """Whether onnx's reference doesn't take these operands, either, or nothing is said of them."""
+        if undefined(node, operands):
+            return True
         path, feed = self._stored(node, operands, None)
         try:
             reference_session.open_session(path, {}).run(feed)

@@ -166,3 +166,12 @@ def test_operands_that_nobody_takes(tmp_path: Path) -> None:
     found = settled(to_hub(load(path)), {"x": np.zeros((0, 2), np.float32), "y": np.zeros((0, 0), np.float32)})
     assert found.refused
     assert not found.outputs
+
+
+def test_operands_that_nobody_defines(tmp_path: Path) -> None:
+    """ONNX Runtime and onnx's reference pad an axis once or twice that is named twice; ONNX leaves it undefined."""
+    text = "g (float[2] x, int64[2] a) => (float[m] y) <int64[4] p = {1, 1, 0, 0}> { y = Pad (x, p, , a) }"
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    x = np.zeros(2, np.float32)
+    assert settled(to_hub(load(path)), {"x": x, "a": np.array([0, -1])}).refused

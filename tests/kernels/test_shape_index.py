@@ -203,6 +203,16 @@ def test_tensor_scatter_goes_round() -> None:
         run_op("TensorScatter", cache, update, i64([2]))
 
 
+def test_sequences_are_as_long_as_there_are_steps() -> None:
+    """As ONNX Runtime and OpenVINO have it."""
+    x = f32([[1, 2, 3], [4, 5, 6]])
+    same(run_op("ReverseSequence", x, i64(3, 0), time_axis=1, batch_axis=0), f32([[3, 2, 1], [4, 5, 6]]))
+    same(run_op("ReverseSequence", x[:0], i64([]), time_axis=1, batch_axis=0), x[:0])
+    for lengths in ((3, -1), (4, 1)):
+        with pytest.raises(ExecutionError, match="for 3 steps"):
+            run_op("ReverseSequence", x, i64(*lengths), time_axis=1, batch_axis=0)
+
+
 def test_range_of_nothing_and_of_fractions() -> None:
     same(run_op("Range", i64(3), i64(3), i64(1)), i64([]))
     same(run_op("Range", i64(10), i64(3), i64(-3)), i64(10, 7, 4))

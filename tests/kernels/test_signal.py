@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnxruntime
 import pytest
+from backedge.runtime.kernels.base import ExecutionError
 from onnx import parser
 
 from kernels.one import run_op
@@ -23,3 +24,11 @@ def test_smallest_windows(operator: str, periodic: int) -> None:
         found = run_op(operator, n, periodic=periodic)
         assert found.dtype == np.float32 and found.shape == wanted.shape == (size,)
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-7)
+
+
+def test_frames_longer_than_the_signal() -> None:
+    """ONNX Runtime and onnx's reference refuse them."""
+    x = np.ones((1, 4, 1), np.float32)
+    assert run_op("STFT", x, np.array(3), None, np.array(4)).shape == (1, 1, 3, 2)
+    with pytest.raises(ExecutionError, match="frames of 6 for a signal of 4"):
+        run_op("STFT", x, np.array(3), None, np.array(6))

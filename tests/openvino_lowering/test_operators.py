@@ -95,6 +95,14 @@ ROWS = [
         )
         for axes, shape in (([], (2, 2)), ([1], (2, 1)), ([0, -1], (1, 1)))
     ],
+    Row(
+        "the logarithm of exp(-0)",
+        "g (float x, float[1] u, int32[1] n) => (float y, float[1] z, int32[1] k) "
+        "{ l = ReduceLogSumExp <keepdims = 0> (x) m = ReduceLogSumExp <noop_with_empty_axes = 1> (u) "
+        "y = Reciprocal (l) z = Reciprocal (m) k = ReduceLogSumExp <noop_with_empty_axes = 1> (n) }",
+        [f32(-0.0), f32([-0.0]), i32([-7])],
+        [f32(INF), f32([INF]), i32([-7])],
+    ),
     # OpenVINO's CPU takes one at least
     *[
         Row(

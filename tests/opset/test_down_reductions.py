@@ -43,6 +43,14 @@ def test_no_axis_leaves_what_is_done_to_each_element(op_type: str, expected: lis
     np.testing.assert_allclose(down(text, 18, target, f32(-3, 2))[0], expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("target", [17, 9])
+def test_the_logarithm_of_an_exponential_is_never_negative_zero(target: int) -> None:
+    text = "(float[3] x) => (float[3] y) { y = ReduceLogSumExp <noop_with_empty_axes = 1> (x) }"
+    (made,) = down(text, 18, target, f32(-0.0, np.nan, -np.inf))
+    np.testing.assert_array_equal(made, f32(0, np.nan, -np.inf))
+    assert not np.signbit(made[0])
+
+
 @pytest.mark.parametrize(("kind", "dtype", "expected"), [("float", np.float32, np.log(5)), ("int32", np.int32, 1)])
 def test_no_axis_leaves_the_logarithm(kind: str, dtype: type, expected: float) -> None:
     text = f"({kind}[1] x) => ({kind}[1] y) {{ y = ReduceLogSum <noop_with_empty_axes = 1> (x) }}"

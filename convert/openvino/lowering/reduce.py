@@ -129,11 +129,15 @@ def _may_be_empty(data: Value, axes: list[int] | None) -> bool:
 
 def _at_run_time(op: Builder, node: Node, data: Value, axes: Value) -> Value:
     """The axes go with a Reshape: OpenVINO couldn't tell the rank."""
-    rank = rank_of(node, data)
     kept = Node(node.domain, node.op_type, node.version)
     kept.attributes = {**node.attributes, "keepdims": 1}
     kept.inputs, kept.outputs = node.inputs, node.outputs
-    return op.Reshape(reduce_(op, kept), gather_others(op, node, shape_of(op, data), axes, rank))
+    return _without(op, node, reduce_(op, kept), data, axes)
+
+
+def _without(op: Builder, node: Node, kept: Value, data: Value, axes: Value) -> Value:
+    """What was made of `data` without the axes, known at run time, that have the size 1 now."""
+    return op.Reshape(kept, gather_others(op, node, shape_of(op, data), axes, rank_of(node, data)))
 
 
 @rule("", "ReduceLogSumExp")
@@ -144,13 +148,18 @@ def reduce_log_sum_exp(op: Builder, node: Node) -> Value:
         return _with_one_more(op, node, data, reduce_log_sum_exp)
     axes = _axes(op, node, data)
     if axes is None or data.rank == 0:
-        return data
+        if not dtype_of(node, data).is_float:
+            return data
+        nothing = number(op, node, 0, data)
+        return op.Select(op.Equal(data, nothing), nothing, data)  # the logarithm of exp(-0) is 0
     keep = flag(node, "keepdims", 1)
     top = op.ReduceMax(data, axes, keep_dims=True)
     top = op.Select(op.IsFinite(top), top, number(op, node, 0, data))
     total = op.Log(op.ReduceSum(op.Exp(op.Subtract(data, top)), axes, keep_dims=True))
     shifted = op.Add(total, top)
-    return shifted if keep else op.Squeeze(shifted, axes)
+    if keep:
+        return shifted
+    return _without(op, node, shifted, data, axes) if ints(axes) is None else op.Squeeze(shifted, axes)
 
 
 # along one axis ----------------------------------------------------------------------------------
