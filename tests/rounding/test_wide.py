@@ -426,7 +426,8 @@ def test_doubles_are_held_in_longdouble_where_that_is_wider(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["MOVES", "STEPPING", "FUNCTIONS", "ABSOLUTE", "TERMS", "SHAKEN", "SCALED", "WEIGHED", "FIRST_STEPS"]
+    "table",
+    ["MOVES", "STEPPING", "FUNCTIONS", "ABSOLUTE", "TERMS", "SHAKEN", "SCALED", "WEIGHED", "FIRST_STEPS", "POSITIONS"],
 )
 def test_what_is_known_of_rounding_is_known_of_operators(table: str) -> None:
     """A name that no operator has would leave one to count as one arithmetic operation."""
