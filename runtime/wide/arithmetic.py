@@ -200,10 +200,10 @@ class _Operator:
         noise, kind = self._noise, DType.FLOAT32 if self._inner in HALVES else self._inner
         return value if noise is None else noise.result(value, kind, ARITHMETIC)
 
-    def _activated(self, value: Array) -> Array:
+    def _activated(self, value: Array, rounded: Array | None = None) -> Array:
         """What a pass hands on to the next: off by a share of 1 where libraries compute the function like that."""
         noise = self._noise
-        return value if noise is None else noise.result(value, self._inner, self._size, self._absolute)
+        return value if noise is None else noise.result(value, self._inner, self._size, self._absolute, rounded)
 
     def _weights(self, value: Any) -> Any:
         """Numbers that come from sizes or attributes alone: rounded in runs that round what is computed from constants,
