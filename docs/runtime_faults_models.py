@@ -282,6 +282,22 @@ def openvino_chosen_integers() -> tuple[Any, Any]:
     ), [3, 2**24 + 1]
 
 
+@_fault(
+    "openvino",
+    "No strings can be packed of bounds that the model computes",
+    "StringTensorPack-15: the bounds of the inputs",
+    "no: it would take a string more that is cut off in each model",
+)
+def openvino_no_strings() -> tuple[Any, Any]:
+    bounds, count = np.zeros((2, 3), np.int32), np.array([2, 0])
+
+    def build(op: Any, bounds: Any, count: Any, symbols: Any) -> Any:
+        none = op.slice(bounds, op.constant(np.array([0, 0])), count, op.constant(np.array([1, 1])))
+        return op.string_tensor_pack(none, none, symbols)
+
+    return openvino_run(build, bounds, count, np.zeros(2, np.uint8), open_sizes=True), [[], []]
+
+
 @_fault("openvino", "An integer that pads is a float32", "the type", "chosen where no element is (`large-integers`)")
 def openvino_padded_integers() -> tuple[Any, Any]:
     ends, most = [np.array([0]), np.array([1])], np.int32(2**31 - 1)

@@ -31,6 +31,10 @@ _ACTIVATIONS: dict[str, tuple[Callable[..., Array], float | None, float | None]]
 }
 
 
+_NEAR = ("sigmoid", "tanh", "scaledtanh", "softplus")
+"""Functions that only come near 0 and 1, though numbers end there: ONNX Runtime's sigmoid of -1000 is 1.5e-7."""
+
+
 def _activations(attrs: Attributes, defaults: Sequence[str], directions: int) -> list[list[Function]]:
     """The functions of each direction, `clip` in front of them; alphas and betas are used up in order."""
     count = len(defaults)
@@ -49,14 +53,19 @@ def _activations(attrs: Attributes, defaults: Sequence[str], directions: int) ->
         alpha = alpha if alpha is None else attrs.weights(next(alphas, alpha))
         beta = beta if beta is None else attrs.weights(next(betas, beta))
         of_cell = number % count == 2  # LSTM's h, whose input is the cell state
-        functions.append(_clipped(attrs, function, alpha, beta, None if of_cell else limit))
+        bound = None if of_cell else limit
+        functions.append(_clipped(attrs, function, alpha, beta, bound, name.lower() in _NEAR))
     return [functions[first : first + count] for first in range(0, len(functions), count)]
 
 
-def _clipped(attrs: Attributes, function: Callable[..., Array], alpha: Any, beta: Any, limit: float | None) -> Function:
-    if limit is None:
-        return lambda x: attrs.activated(function(x, alpha, beta))
-    return lambda x: attrs.activated(function(np.clip(x, -limit, limit), alpha, beta))
+def _clipped(
+    attrs: Attributes, function: Callable[..., Array], alpha: Any, beta: Any, limit: float | None, near: bool
+) -> Function:
+    def compute(x: Array) -> Array:
+        x = x if limit is None else np.clip(x, -limit, limit)
+        return attrs.activated(function(x, alpha, beta), x != 0 if near else None)
+
+    return compute
 
 
 @dataclass(frozen=True, slots=True)

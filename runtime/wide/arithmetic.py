@@ -23,6 +23,7 @@ from .terms import (
     MEANS,
     MOVES,
     NEVER_EXACT,
+    POSITIONS,
     ROUNDED_INSIDE,
     SCALED,
     SHAKEN,
@@ -141,7 +142,8 @@ class _Operator:
             self._moves = not _narrows(inputs[0] if inputs else None, outputs[0])
         self._terms, self._is_scaled = 1.0, False
         self._scaled = SCALED.get(name)
-        floats = (one for one in (*inputs, *outputs) if one is not None and one.is_float)
+        self._placed = POSITIONS.get(name, 0)
+        floats = (one for one in (*inputs[self._placed :], *outputs) if one is not None and one.is_float)
         self._inner = next(floats, DType.FLOAT32)
         attributes.rounded, attributes.computed, attributes.whole = self._rounded, self._computed, self._whole
         attributes.weights, attributes.operated, attributes.activated = self._weights, self._operated, self._activated
@@ -198,10 +200,10 @@ class _Operator:
         noise, kind = self._noise, DType.FLOAT32 if self._inner in HALVES else self._inner
         return value if noise is None else noise.result(value, kind, ARITHMETIC)
 
-    def _activated(self, value: Array) -> Array:
+    def _activated(self, value: Array, rounded: Array | None = None) -> Array:
         """What a pass hands on to the next: off by a share of 1 where libraries compute the function like that."""
         noise = self._noise
-        return value if noise is None else noise.result(value, self._inner, self._size, self._absolute)
+        return value if noise is None else noise.result(value, self._inner, self._size, self._absolute, rounded)
 
     def _weights(self, value: Any) -> Any:
         """Numbers that come from sizes or attributes alone: rounded in runs that round what is computed from constants,
@@ -211,7 +213,7 @@ class _Operator:
 
     def _computed(self, value: Array, units: float) -> Array:
         """Numbers on their way to whole ones, as a runtime computes them."""
-        noise, dtype = self._noise, self._inputs[0]
+        noise, dtype = self._noise, self._inputs[self._placed]
         if noise is None:
             return value
         return noise.result(

@@ -47,12 +47,19 @@ class Noise:
         """The type that numbers of a type are rounded to."""
         return rounded_type(dtype, self.coarse)
 
-    def result(self, value: Array, dtype: DType, size: float, absolute: bool = False) -> Array:
-        """A result of a declared type, off by up to `size` units of its precision (halves: one) where it is inexact."""
+    def result(
+        self, value: Array, dtype: DType, size: float, absolute: bool = False, rounded: Array | None = None
+    ) -> Array:
+        """A result of a declared type, off by up to `size` units of its precision (halves: one) where it is inexact.
+
+        Args:
+            absolute: units of 1 where the result is less than 1.
+            rounded: which elements are only near what they are given as.
+        """
         kind = self.rounded_type(dtype)
         if kind not in UNITS:
             return value
-        inexact = is_inexact(value, kind)
+        inexact = is_inexact(value, kind) if rounded is None else is_inexact(value, kind) | rounded
         if not inexact.any():
             return value
         far = self._far(value.shape, 1.0 if kind in HALVES else size, kind)

@@ -154,6 +154,9 @@ SHAKEN: dict[str, tuple[int, ...]] = {
 }
 """Which inputs of a sum are its terms; where nothing else is said, the first."""
 
+POSITIONS = {"GridSample": 1}
+"""Operators that compute positions first, in the type of one of their inputs: which one."""
+
 ROUNDED_INSIDE = frozenset({"Attention", "FlexAttention", "LinearAttention"})
 """Sums of sums: what is between them is held in the type of the inputs, halves as well."""
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from backedge.passes.errors import BackedgeError
-from backedge.passes.graph import Graph
+from backedge.passes.graph import Graph, Node
+from backedge.runtime.wide.arithmetic import element_type
 from backedge.runtime.wide.model import DOUBLE, WIDEST, WideModel, computes_double
-from backedge.runtime.wide.noise import Noise
-from backedge.runtime.wide.terms import ABSOLUTE, NEVER_EXACT
+from backedge.runtime.wide.noise import HALVES, Noise
+from backedge.runtime.wide.terms import ABSOLUTE, MOVES, NEVER_EXACT, POSITIONS
 
 from .running import SECONDS, Feed, Outputs, TooSlow, time_limit
 
@@ -26,7 +27,8 @@ def carried(
 ) -> float:
     """The distance from its exact outputs of a run with the rounding errors that each operator's runtimes may make.
 
-    0 where the graph has none of these operators, and where the distance is more than `most`: all is noise there.
+    0 where the graph has none of these operators, and computes in no halves, which some runtimes round only behind
+    several operators; and where the distance is more than `most`: all is noise there.
     Infinite where a whole number, a shape or what is infinite turned: no run says what is right there.
 
     Args:
@@ -34,7 +36,7 @@ def carried(
         apart: how far two results are apart.
         most: units of the last place.
     """
-    if not any(node.op_type in _INEXACT for inner in graph.graphs() for node in inner.nodes):
+    if not any(_is_inexact(node) for inner in graph.graphs() for node in inner.nodes):
         return 0.0
     try:
         with np.errstate(all="ignore"), time_limit(SECONDS):
@@ -44,6 +46,14 @@ def carried(
     except (BackedgeError, TooSlow):
         return 0.0
     return max((one for one in found if one <= most or np.isinf(one)), default=0.0)
+
+
+def _is_inexact(node: Node) -> bool:
+    kinds = [element_type(value.type) for value in node.outputs]
+    grid = node.input(POSITIONS[node.op_type]) if node.op_type in POSITIONS else None
+    if grid is not None and element_type(grid.type) is not kinds[0]:
+        return True  # positions, rounded in another type than the result
+    return node.op_type in _INEXACT or (node.op_type not in MOVES and any(kind in HALVES for kind in kinds))
 
 
 def _declared(values: dict[str, Any], right: Outputs) -> Outputs:

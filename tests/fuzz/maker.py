@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -89,6 +89,7 @@ class Scope:
     nodes: list[onnx.NodeProto]
     depth: int = 0
     closed: bool = False  # nothing from outside: a function's body
+    ends: list[Value] = field(default_factory=list)  # values that nothing is made of
 
 
 class Maker:
@@ -314,7 +315,7 @@ class Maker:
 
     def finish(self, s: Scope) -> onnx.ModelProto:
         used = {name for node in s.nodes for name in node.input}
-        made = [value for value in s.pool if any(value.name in node.output for node in s.nodes)]
+        made = [value for value in [*s.pool, *s.ends] if any(value.name in node.output for node in s.nodes)]
         ends = [value for value in made if value.name not in used] or made[-1:]
         outputs = list({v.name: v for v in [*ends[-5:], *self.some(made)[:1]]}.values())
         if not outputs:  # nothing ran: a model of one Identity

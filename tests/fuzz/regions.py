@@ -157,7 +157,11 @@ def loop(m: Maker, s: Scope) -> None:
         raise Missing
     graph = _graph(m, inner, [i, go, *inside], [on, *outputs, *scanned])
     extra = _captures(m, s, [graph])
-    m.emit(s, "Loop", [trip, start, *carried], len(outputs) + len(scanned), extra=extra, body=graph)
+    made = m.emit(s, "Loop", [trip, start, *carried], len(outputs) + len(scanned), extra=extra, body=graph)
+    for value in made[len(outputs) :]:
+        if value.rank > 1 and not value.shape[0]:  # nobody says which sizes the others are: nothing is made of it
+            s.pool.remove(value)
+            s.ends.append(value)
 
 
 def _scanned(value: Value) -> bool:

@@ -22,6 +22,9 @@ ONNXRUNTIME_LIMITS = ("Integer modulo by zero", "padding values must be non-nega
 """What ONNX Runtime says of files that are right: it looks for zeros to divide by before it knows what is run, and its
 AveragePool before version 19 doesn't take 0 for pads that `auto_pad` makes of fewer elements than a step has."""
 
+OPENVINO_LIMITS = ("ptr is Null",)
+"""What OpenVINO says of files that are right: its StringTensorPack takes no bounds of no strings that it computes."""
+
 Feed = dict[str, Any]
 Outputs = list[Any]
 
@@ -142,12 +145,13 @@ def _run_apart(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[s
         in_order = names if names is not None and set(names) <= set(outputs) else list(outputs)
         found.outputs.append([outputs[name] for name in in_order] if one.usable else None)
         crashed = one.stage in ("crash", "timeout")
-        found.errors.append(f"{CRASHED}: {one.error}" if crashed else f"fault: {one.fault}" if one.fault else one.error)
+        told = f"fault: {one.fault}" if one.fault else _as_fault(one.error, OPENVINO_LIMITS)
+        found.errors.append(f"{CRASHED}: {one.error}" if crashed else told)
     return found
 
 
-def _as_fault(error: str) -> str:
-    return f"fault: {error}" if any(reason in error for reason in ONNXRUNTIME_LIMITS) else error
+def _as_fault(error: str, limits: Sequence[str] = ONNXRUNTIME_LIMITS) -> str:
+    return f"fault: {error}" if any(reason in error for reason in limits) else error
 
 
 def run_onnx(path: Path, feeds: Sequence[Feed], names: Sequence[str]) -> Run:

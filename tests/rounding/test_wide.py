@@ -212,6 +212,23 @@ def test_what_a_pass_hands_on_is_off_by_a_share_of_one(tmp_path) -> None:
     assert far[2] < 1e-3
 
 
+def test_a_sigmoid_that_is_0_to_all_digits_is_off_too(tmp_path) -> None:
+    """A gate that is closed: ONNX Runtime's is 1e-7 where it should be less than 1e-400, times 1500."""
+    text = """(float[1,1,1] x, float[1,3,1] w, float[1,3,1] r, float[1,6] b) => (float[1,1,1,1] y)
+        { y = GRU<hidden_size=1, linear_before_reset=1>(x, w, r, b) }"""
+    given = {"x": np.ones((1, 1, 1), F32), "w": np.array([[[-3], [-1000], [0.5]]], F32)}
+    given |= {"r": np.zeros((1, 3, 1), F32), "b": np.array([[0, 0, 0, 0, 0, 1500]], F32)}
+    wide = model(tmp_path, text)
+    exact = wide.exact(given)[0]["y"]
+    spreads = spread(exact, [wide.noisy(given, Noise(seed))["y"] for seed in range(4)])
+    (made,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, given)
+    assert abs(made - exact).item() > 2e-5
+    assert distance(exact, made, spreads).item() <= 6
+    given["w"][:] = 0  # of 0 it is 0.5 everywhere
+    given["b"][:] = 0
+    assert wide.noisy(given, Noise(0))["y"].item() == 0
+
+
 def test_a_sum_of_whole_numbers_gets_no_noise(tmp_path) -> None:
     wide = model(tmp_path, "(float[3,4] x, float[4,2] w) => (float[3,2] y) { y = MatMul(x, w) }")
     random = np.random.default_rng(0)
@@ -426,7 +443,8 @@ def test_doubles_are_held_in_longdouble_where_that_is_wider(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["MOVES", "STEPPING", "FUNCTIONS", "ABSOLUTE", "TERMS", "SHAKEN", "SCALED", "WEIGHED", "FIRST_STEPS"]
+    "table",
+    ["MOVES", "STEPPING", "FUNCTIONS", "ABSOLUTE", "TERMS", "SHAKEN", "SCALED", "WEIGHED", "FIRST_STEPS", "POSITIONS"],
 )
 def test_what_is_known_of_rounding_is_known_of_operators(table: str) -> None:
     """A name that no operator has would leave one to count as one arithmetic operation."""
