@@ -28,7 +28,7 @@ from . import (
     text,
 )
 from .admission import check_interface, check_types, limits
-from .constants import check_constants
+from .constants import check_constants, separate_results
 from .context import Context
 from .functions import by_function, folded
 from .prune import prune
@@ -77,6 +77,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
     check_constants(lowered)
+    separate_results(lowered, rewriter.names)
     lowered.meta[NOTES] = [
         *lowered.meta.get(NOTES, ()),
         *renamed,
