@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Literal
 
 from ...passes.errors import InvalidModel, Unsupported
+from ...passes.limits import allow_calls
 from ...passes.outputs import writing
 from . import bson_bytes, json_text, yaml_text
 from .model import Plain
-from .plain_values import MOST_BYTES, check
+from .plain_values import DEEPEST, MOST_BYTES, check
 
 Container = Literal["json", "yaml", "bson"]
 
 _BY_SUFFIX: dict[str, Container] = {".json": "json", ".yaml": "yaml", ".yml": "yaml", ".bson": "bson"}
+_REGIONS = DEEPEST // 7  # as many as there may be in each other, each of which takes so many objects
 _READERS = {"json": json_text.read, "yaml": yaml_text.read, "bson": bson_bytes.read}
 
 
@@ -38,6 +40,7 @@ def read_document(path: Path) -> dict[str, Plain]:
         data = path.read_bytes()
     except OSError as error:
         raise InvalidModel(f"{path}: {error.strerror or error}") from None
+    allow_calls(_REGIONS)
     try:
         return check(_READERS[container_of(path) or _container_inside(data)](data), True)
     except InvalidModel as error:
@@ -61,6 +64,7 @@ def write_document(tree: dict[str, Plain], path: Path, container: Container | No
         Unsupported: the container can't hold the tree, or nobody should read it (see `plain`); nothing is written.
     """
     container = container or container_of(path) or "json"
+    allow_calls(_REGIONS)
     try:
         check(tree, container == "bson")
     except InvalidModel as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...passes.errors import InvalidModel, Unsupported
 from .model import Plain
 
-DEEPEST = 100
+DEEPEST = 500
 """How deep lists and objects may stand inside each other."""
 
 MOST_BYTES = 2**31

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from ...passes.errors import InvalidModel
+from ...passes.limits import allow_calls
 from .json_text import entries, holds_object
 from .model import Plain
 from .plain_values import DEEPEST, MOST_VALUES, TOO_DEEP, TOO_MANY, shown
@@ -41,6 +42,7 @@ def read(data: bytes) -> Plain:
         InvalidModel: it isn't YAML or several documents, has a key twice in one object or one that isn't text, a tag
             or a type that no model has, or is deeper or larger than the limits.
     """
+    allow_calls(DEEPEST // 10)
     if data.count(b"%TAG") > _MOST_DIRECTIVES:
         raise InvalidModel(f"it has more than {_MOST_DIRECTIVES} %TAG directives")
     try:

@@ -214,6 +214,12 @@ def _negative_pads(case: Case) -> bool:
     return given.get("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER") and wider
 
 
+def _axes_twice(case: Case) -> bool:
+    """Axes to pad along that are one, whether they count from the front or from the back."""
+    axes = case.operands[3] if len(case.operands) > 3 else None
+    return axes is not None and np.unique(np.asarray(axes) % case.first.ndim).size < np.size(axes)
+
+
 UNDEFINED = (
     _row(
         "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow Col2Im",

@@ -23,6 +23,7 @@ from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 from mdf.examples import EXAMPLES
 
 DEEP = plain_values.TOO_DEEP
+DEEPEST = plain_values.DEEPEST
 READERS = {"json": json_text.read, "yaml": yaml_text.read, "bson": bson_bytes.read}
 
 
@@ -60,15 +61,18 @@ def nested(containers: int) -> dict[tuple[str, str], bytes]:
 
 
 def depth(value: Any) -> int:
-    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if values is None else 1 + max(map(depth, values), default=0)
+    levels, inside = 0, [value]
+    while inside := [one for one in inside if isinstance(one, dict | list)]:
+        levels += 1
+        inside = [part for one in inside for part in (one.values() if isinstance(one, dict) else one)]
+    return levels
 
 
-@pytest.mark.parametrize(("container", "name"), nested(100))
+@pytest.mark.parametrize(("container", "name"), nested(DEEPEST))
 def test_depth(container: str, name: str) -> None:
-    data = nested(100)[container, name]
-    assert depth(READERS[container](data)) == 100
-    assert refusal(container, nested(101)[container, name]) == DEEP
+    data = nested(DEEPEST)[container, name]
+    assert depth(READERS[container](data)) == DEEPEST
+    assert refusal(container, nested(DEEPEST + 1)[container, name]) == DEEP
     assert refusal(container, nested(100_000)[container, name]) == DEEP
 
 
@@ -93,7 +97,7 @@ for (container, name), data in nested(100_000).items():
 
 def test_depth_of_what_is_written(tmp_path: Path) -> None:
     tree: Any = []
-    for _ in range(98):
+    for _ in range(DEEPEST - 2):
         tree = [tree]
     for suffix in (".json", ".yaml", ".bson"):
         write_document({"m": tree}, tmp_path / f"m{suffix}")
@@ -169,7 +173,7 @@ def test_aliases_that_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
     keyed += [f"b{level}: &a{level} {{k: *a{level - 1}, l: *a{level - 1}}}" for level in range(1, 60)]
     assert refusal("yaml", "\n".join(keyed).encode()) == "its aliases repeat more than 1000 values"
     monkeypatch.undo()
-    chain = ["a: &a0 [1]"] + [f"b{level}: &a{level} [*a{level - 1}]" for level in range(1, 120)]
+    chain = ["a: &a0 [1]"] + [f"b{level}: &a{level} [*a{level - 1}]" for level in range(1, DEEPEST + 20)]
     assert refusal("yaml", "\n".join(chain).encode()) == DEEP
 
 

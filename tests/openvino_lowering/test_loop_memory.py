@@ -152,3 +152,52 @@ def test_a_stack_of_constants(openvino: Runner, count: str) -> None:
     steps += [np.exp(steps[0]), np.exp(np.exp(steps[0]))]
     np.testing.assert_allclose(y, np.array(steps), rtol=1e-5)
     assert v.tolist() == [-3]
+
+
+def test_a_constant_that_a_loop_takes_and_a_result_is(openvino: Runner) -> None:
+    """OpenVINO's process would die of one for both."""
+    text = """g (double x) => (double y, double same, double z)
+      <double k = {-0.25}, double h = {-0.5}, double zero = {0}, int64 two = {2}, int64 three = {3}> {
+        p, y0, c, z = Loop (two, , k, zero, three, zero)
+          <body = b (int64 i, bool g, double p, double a, int64 c, double d)
+          => (bool g2, double p2, double a2, int64 c2, double d2) {
+            g2 = Identity (g)
+            p2 = Identity (p)
+            less = Less (p, h)
+            least = Where (less, p, h)
+            a2 = Add (a, least)
+            c2 = Identity (three)
+            size = Abs (c)
+            e = Cast <to = 11> (size)
+            d2 = Cos (e)
+        }>
+        y = Add (y0, x)
+        same = Identity (p)
+      }"""
+    graph = raise_graph(read_model(parser.parse_model(HEADER + text)))
+    ((y, same, z),) = openvino.lowered(graph, [{"x": np.array(2.0)}])
+    np.testing.assert_allclose([y, same, z], [1, -0.25, np.cos(3)], rtol=1e-6)
+
+
+def test_sizes_by_bools_of_a_loop_of_constants(openvino: Runner) -> None:
+    """OpenVINO doesn't load them; where an input decides, or what tells them is no bool, it does."""
+    text = """g (double x) => (int64[N] y)
+      <bool t = {1}, bool f = {0}, double one = {1}, double ten = {10}, int64 zero = {0}, int64 unit = {1}> {
+        c, z = Loop ( , t, f, one) <body = b (int64 i, bool g, bool d, double v) => (bool g2, bool d2, double w) {
+            w = Add (v, START)
+            g2 = Less (w, ten)
+            d2 = Or (d, g2)
+        }>
+        n = Cast <to = 7> (WHAT)
+        r = Range (zero, n, unit)
+        m = Cast <to = 7> (x)
+        y = Add (r, m)
+      }"""
+    for start, what, wanted in (("x", "c", [2]), ("v", "z", 2 + np.arange(16)), ("v", "c", None)):
+        graph = raise_graph(read_model(parser.parse_model(HEADER + text.replace("START", start).replace("WHAT", what))))
+        if wanted is None:
+            with pytest.raises(Unsupported, match="sizes by bools of a loop of constants only"):
+                lower_graph(graph)
+            continue
+        ((y,),) = openvino.lowered(graph, [{"x": np.array(2.0)}])
+        np.testing.assert_array_equal(y, wanted)

@@ -27,6 +27,7 @@ from backedge.passes.types import DType, tensor
 from backedge.runtime import run
 from backedge.runtime.compiled import compile_loop
 from backedge.runtime.compiled.operators import nests_too_deeply
+from modeci_mdf.utils import load_mdf
 
 F32 = tensor(DType.FLOAT32, 2)
 FEED: dict[str, Any] = {"x": np.array([1, -2], np.float32), "c": np.bool_(True)}
@@ -124,9 +125,26 @@ def test_as_deep_as_may_be(kind: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(found, -FEED["x"])
     with pytest.raises(Unsupported, match=f"{DEEPEST} subgraphs stand in each other, and ONNX's files hold about 30"):
         save(graph, tmp_path / "m.onnx")
-    with pytest.raises(Unsupported, match="subgraphs may be nested at most 13 deep"):
+    with pytest.raises(
+        Unsupported, match="subgraphs may be nested at most 70 deep: backedge reads no deeper documents"
+    ):
         save(graph, tmp_path / "m.json")
     assert {path.name for path in tmp_path.iterdir()} == {"m.hlo"}
+
+
+@pytest.mark.usefixtures("few_calls")
+@pytest.mark.parametrize("suffix", ["json", "yaml", "bson"])
+@pytest.mark.parametrize("kind", ["if", "loop"])
+def test_mdf_as_deep_as_may_be(kind: str, suffix: str, tmp_path: Path) -> None:
+    """MDF's own reader takes it, too."""
+    save(nested(70, kind), tmp_path / f"m.{suffix}")
+    back = load(tmp_path / f"m.{suffix}")
+    assert deepest(back)[0] == 70
+    (found,) = run(to_hub(back), FEED).values()
+    np.testing.assert_array_equal(found, -FEED["x"])
+    assert load_mdf(str(tmp_path / f"m.{suffix}")).graphs[0].nodes
+    with pytest.raises(Unsupported, match="subgraphs may be nested at most 70 deep"):
+        save(nested(71, kind), tmp_path / f"more.{suffix}")
 
 
 @pytest.mark.usefixtures("few_calls")

@@ -23,8 +23,8 @@ from .prepare import MADE, ORIGIN, Origin, same_attribute
 METADATA = "backedge"
 """The one key in metadata under which everything of ours stands."""
 
-DEEPEST = 13
-"""How deep subgraphs may stand in each other, as a document's objects may only be so deep."""
+DEEPEST = 70
+"""How deep subgraphs may stand in each other, as a document's objects may only be `plain_values.DEEPEST` deep."""
 
 HERE, MODEL = "here", "model"
 """What a parameter is `only` for: the operator as the file has it, or as the model has it."""
@@ -213,7 +213,7 @@ def _attributes(context: Context, made: mdf.Node, ids: Ids, form: Form, node: No
             yield attribute_argument(node, key, id)
     setting = replace(context.setting, depth=context.setting.depth + 1)
     if node.regions and setting.depth > DEEPEST:
-        raise Unsupported(node, f"a document's subgraphs may be nested at most {DEEPEST} deep")
+        raise Unsupported(node, f"subgraphs may be nested at most {DEEPEST} deep: backedge reads no deeper documents")
     for key, region in node.regions.items():
         id = ids.take(key, "body")
         stated = _attribute_metadata(key, id, {"kind": "graph"})

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.names import Names
+from ....passes.types import DType
 from ..dialect import OUTPUT_MAPS, OutputMap
 
 _DRAWING = frozenset(["Multinomial", "RandomUniform", "ReadValue"])
@@ -15,9 +17,10 @@ def check_constants(lowered: Graph) -> None:
     """
     Raises:
         Unsupported: a layer that OpenVINO computes while compiling, and fails: text, which its CPU can't hold from then
-            on, and what a loop without a limit stacks.
+            on, what a loop without a limit stacks, and sizes that flags tell which a loop gives.
     """
     for inner in lowered.graphs():
+        _check_sizes(inner)
         for node in of_constants(inner):
             _check(node)
 
@@ -39,6 +42,30 @@ def told_sizes(node: Node) -> tuple[int, ...] | None:
     """What a ShapeOf gives where the shape is known."""
     value = node.inputs[0] if node.op_type == "ShapeOf" else None
     return value.tensor.static_shape if value is not None else None
+
+
+def separate_results(lowered: Graph, names: Names) -> None:
+    """Give results that are constants such of their own: where one feeds a loop, too, OpenVINO's process may die."""
+    for value in lowered.outputs:
+        node = value.producer
+        known = node.inputs[0] if node is not None and node.op_type == "Identity" else None
+        if node is None or known is None or known.data is None:
+            continue
+        if any(user.regions for user, _ in lowered.uses(known)):
+            lowered.set_input(node, 0, lowered.add_constant(known.data, names.fresh(known.name)))
+
+
+def _check_sizes(graph: Graph) -> None:
+    known: dict[Value, bool] = {}  # before the model runs; whether flags that a loop gives are among what it is made of
+    for node in graph.topological():
+        inputs = [value for value in node.inputs if value is not None and value.data is None]
+        if node.op_type in _DRAWING or not node.inputs or any(value not in known for value in inputs):
+            continue
+        by_flags = any(known[value] for value in inputs)
+        for value in node.outputs:
+            if by_flags and value.tensor.static_shape is None:
+                raise Unsupported(node, "sizes by bools of a loop of constants only, which OpenVINO doesn't load")
+            known[value] = by_flags or (bool(node.regions) and value.tensor.dtype is DType.BOOL)
 
 
 def _check(node: Node) -> None:

@@ -29,7 +29,7 @@ from . import (
 )
 from .admission import check_interface, check_types, limits
 from .constant_loops import hide_constants
-from .constants import check_constants
+from .constants import check_constants, separate_results
 from .context import Context
 from .functions import by_function, folded
 from .prune import prune
@@ -79,6 +79,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     prune(lowered)
     hide_constants(lowered, lambda inner: LayerBuilder(rewriter, inner), context)
     check_constants(lowered)
+    separate_results(lowered, rewriter.names)
     lowered.meta[NOTES] = [
         *lowered.meta.get(NOTES, ()),
         *renamed,
