@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..passes.errors import InvalidModel
-from ..passes.garbage import release
+from ..passes.garbage import release, seldom
 from ..passes.graph import NOTES, Graph
 from ..passes.operator_list import OperatorList, operator_list
 from ..passes.outputs import drafted, place_of
@@ -105,6 +105,7 @@ def convert(
         TypeError: `source` is no model.
     """
     with contextlib.ExitStack() as stack:
+        stack.enter_context(seldom())
         stack.enter_context(keeping_to_the_text(faithful))
         file = stack.enter_context(stored(source, from_format, args=args, constants=constants, static_args=static_args))
         target, shown, to_format = stack.enter_context(_destination(to, to_format))

@@ -10,7 +10,7 @@ from typing import Literal
 from ..passes.certain_size import check_sizes
 from ..passes.depth import admit
 from ..passes.errors import BackedgeError, InvalidModel, TooLarge
-from ..passes.garbage import bulk
+from ..passes.garbage import bulk, seldom
 from ..passes.graph import FILE_BYTES, RAISER, Graph, Value
 from ..passes.infer import infer
 from ..passes.inferred_faults import check_inferred
@@ -171,7 +171,7 @@ def hub_of(source: Source, format: str | None = None) -> Graph:
     """
     if isinstance(source, Graph):
         return to_hub(source)
-    with stored(source, format) as file, judged(file.path, file.format):
+    with seldom(), stored(source, format) as file, judged(file.path, file.format):
         return to_hub(_read(file.path, file.format))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from ..passes.certain_size import check_passes
 from ..passes.defaults import default_of
 from ..passes.errors import BackedgeError, NeverRuns
+from ..passes.garbage import seldom
 from ..passes.graph import Graph
 from ..passes.progress import stage
 from ..passes.scratch import scratch
@@ -198,6 +199,7 @@ def verify(
         TypeError: something is no model.
     """
     with (
+        seldom(),
         keeping_to_the_text(faithful),
         stored(a, formats[0]) as first,
         stored(b, formats[1]) as second,

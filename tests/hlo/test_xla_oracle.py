@@ -389,6 +389,28 @@ same { x = s32[] parameter(0) m = s32[] constant(1) ROOT r = s32[] maximum(x, m)
 
 
 @needs_xla
+def test_hundreds_of_conditionals(tmp_path: Path) -> None:
+    """A pair walks 400 steps, each down by 2 or up by 1 as its sum says, and is compiled within the time limit."""
+    lines = ["zero = f32[] constant(0)", "x0 = f32[2] parameter(0)"]
+    branches: list[str] = []
+    wanted = x = np.array([0.5, -4], np.float32)
+    for at in range(400):
+        both = f"true_computation=down{at}, false_computation=up{at}"
+        lines.append(f"sum{at} = f32[] reduce(x{at}, zero), dimensions={{0}}, to_apply=add")
+        lines.append(f"p{at} = pred[] compare(sum{at}, zero), direction=GT")
+        lines.append(f"x{at + 1} = f32[2] conditional(p{at}, x{at}, x{at}), {both}")
+        for name, by in (("down", -2), ("up", 1)):
+            parts = f"x = f32[2] parameter(0) c = f32[2] constant({{{by}, {by}}}) ROOT y = f32[2] add(x, c)"
+            branches.append(f"{name}{at} {{ {parts} }}")
+        wanted = wanted + np.float32(-2 if wanted.sum() > 0 else 1)
+    entry = "\n".join([*lines, f"ROOT y = f32[2] copy(x{len(branches) // 2})"])
+    (outcome,) = run(tmp_path, Case(entry, {}, {}, "\n".join([ADD, *branches])).text, {"x0": x})
+    assert outcome.outputs is not None, outcome
+    (found,) = outcome.outputs.values()
+    assert_array_equal(found, wanted)
+
+
+@needs_xla
 def test_random_numbers_are_no_answer(tmp_path: Path) -> None:
     entry = "a = f32[] constant(0) b = f32[] constant(1) ROOT y = f32[3] rng(a, b), distribution=rng_uniform"
     (outcome,) = run(tmp_path, Case(entry, {}, {}).text)

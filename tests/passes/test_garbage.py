@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from backedge.passes import garbage
-from backedge.passes.garbage import bulk
+from backedge.passes.garbage import bulk, seldom
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +43,23 @@ def test_what_others_have_frozen_stays_so_and_is_counted_once(monkeypatch: pytes
             pass
     assert len(counted) == 1
     assert count() == before > 0
+
+
+def test_it_looks_seldom_and_then_as_before() -> None:
+    before = gc.get_threshold()
+    with seldom():
+        assert gc.get_threshold()[0] > before[0]
+        assert gc.get_threshold()[1:] == before[1:]
+    assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize("threshold", [(0, 10, 10), (10**6, 5, 5)])
+def test_who_wants_it_to_look_less_often_still_is_left_alone(threshold: tuple[int, int, int]) -> None:
+    before = gc.get_threshold()
+    gc.set_threshold(*threshold)
+    try:
+        with seldom():
+            assert gc.get_threshold() == threshold
+        assert gc.get_threshold() == threshold
+    finally:
+        gc.set_threshold(*before)
