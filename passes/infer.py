@@ -52,8 +52,8 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
         return [None] * len(node.outputs)
     data = [None if value is None else small_data(value, look) for value in node.inputs]
     key = facts(node, data)
-    if key is not None and key in _memory:
-        return _memory[key]
+    if key is not None and (remembered := _memory.get(key)) is not None:
+        return remembered
     types: Sequence[Type | None] = [None] * len(node.outputs)
     if not problem(node):
         types = completed(node, _corrected(node, _with_rank(node, _by_schema(node, data))))

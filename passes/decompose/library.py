@@ -213,7 +213,7 @@ def _decompose_all(graph: Graph, operator: Key, left: int) -> Graph | None:
 
 
 _MOST_REMEMBERED = 512
-_memory: dict[Hashable, Graph | None] = {}  # large models have the same operator thousands of times
+_memory: dict[Hashable, tuple[Graph | None]] = {}  # large models have the same operator thousands of times
 
 
 def by_function(node: Node) -> Graph | None:
@@ -224,17 +224,17 @@ def by_function(node: Node) -> Graph | None:
     if key is None:
         return _function_body(node, given)
     key = (key, tuple((value.type, bool(value.name)) for value in node.outputs))
-    if key not in _memory:
+    found = _memory.get(key)  # another thread may clear it at any time
+    if found is None:
         alike = view(node, node.inputs)  # under names that say nothing of this node
         alike.name = node.name or node.outputs[0].name
         alike.outputs = [Value(f"out{at}" if value.name else "", value.type) for at, value in enumerate(node.outputs)]
         if len(_memory) >= _MOST_REMEMBERED:
             _memory.clear()
-        _memory[key] = _function_body(alike, given)
-    made = _memory[key]
-    if made is None:
+        found = _memory[key] = (_function_body(alike, given),)
+    if found[0] is None:
         return None
-    made = made.copy()
+    made = found[0].copy()
     for result, name in zip(made.outputs, (value.name for value in node.outputs if value.name), strict=False):
         result.name = name
     return made

@@ -53,6 +53,16 @@ def test_it_looks_seldom_and_then_as_before() -> None:
     assert gc.get_threshold() == before
 
 
+def test_the_last_of_several_puts_back_what_the_first_found() -> None:
+    before, first, second = gc.get_threshold(), seldom(), seldom()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold()[0] > before[0]
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == before
+
+
 @pytest.mark.parametrize("threshold", [(0, 10, 10), (10**6, 5, 5)])
 def test_who_wants_it_to_look_less_often_still_is_left_alone(threshold: tuple[int, int, int]) -> None:
     before = gc.get_threshold()
