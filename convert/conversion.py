@@ -150,6 +150,7 @@ def convert(
 
         with judged(file.path, file.format):
             made, counted, known = with_every_refusal(attempt, f"opset {opset}" if opset else wanted.name)
+        release(counted)  # what was lowered isn't needed any more
         report = ConversionReport(
             file.name,
             shown,
