@@ -178,7 +178,9 @@ def _updates_fault(node: Node) -> str:
     data, indices, updates = (_shape(node, index) for index in range(3))
     if data is None or indices is None:
         return ""
-    depth = indices[-1] if indices else 0
+    if not indices:
+        return ": its indices are a scalar"
+    depth = indices[-1]
     if isinstance(depth, int) and depth > len(data):
         return f": indices of {depth} axes in a tensor of rank {len(data)}"
     if updates is None or not isinstance(depth, int):

@@ -728,6 +728,7 @@ ML = "ai.onnx.ml."
         (21, "DequantizeLinear <block_size = 2> (u, x)", "scales of rank 2 for blocks of a tensor of rank 3"),
         (20, "AffineGrid (i, t)", "input 0 is of rank 4; it must be of rank 3"),
         (13, "MeanVarianceNormalization (x)", "3 axes of a tensor of rank 2"),
+        (13, "ScatterND (x, zero, s)", "its indices are a scalar"),
         (13, "ScatterND (s, tx, s)", "indices of 3 axes in a tensor of rank 0"),
         (10, "ConvInteger (u, e)", "weights of rank 0"),
         (9, ML + "TreeEnsembleRegressor <nodes_truenodeids = [1]> (x)", "nodes_treeids has 0 entries, nodes_true"),
@@ -749,7 +750,7 @@ def test_attributes_that_do_not_make_an_operator(opset: int, node: str, line: st
     infos += ", int64[4, 3] tx, uint8[1, 2, 4] u, uint8 e"
     outputs = "y, z" if "TopK" in node or "SVMC" in node else "y"
     head = f'<ir_version: 8, opset_import: ["": {opset}, "ai.onnx.ml": 3]>'
-    text = f"{head} g ({infos}) => ({outputs}) <int64[1] minus = {{-1}}> {{ {outputs} = {node} }}"
+    text = f"{head} g ({infos}) => ({outputs}) <int64[1] minus = {{-1}}, int64 zero = {{0}}> {{ {outputs} = {node} }}"
     (tmp_path / "m.onnxtxt").write_text(text)
     with pytest.raises(InvalidModel) as caught:
         to_dialect(load(tmp_path / "m.onnxtxt"), FORMATS["onnx"], 8)
