@@ -65,6 +65,8 @@ def shape_fault(node: Node) -> str:
         return fault
     if node.op_type in _WINDOWS:
         return (_kernel_fault(node) if node.op_type in _WEIGHTS else "") or _window_fault(node)
+    if node.op_type == "Col2Im":
+        return _columns_fault(node)
     if node.op_type in _GATES:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "GatherND":
@@ -134,6 +136,19 @@ def _window_fault(node: Node) -> str:
         if isinstance(listed, list | tuple) and len(listed) != wanted:
             return f": {name} has {len(listed)} entries; {wanted} are needed"
     return ""
+
+
+def _columns_fault(node: Node) -> str:
+    """Why lists of windows aren't those of an image of so many axes."""
+    counts = {f"input {index}": shape[0] for index in (1, 2) if (shape := _shape(node, index))}
+    for name, entries in _PER_AXIS.items():
+        listed = node.attributes.get(name)
+        if isinstance(listed, list | tuple) and listed:
+            counts[name] = len(listed) / entries
+    known = {name: count for name, count in counts.items() if isinstance(count, int | float)}
+    if len(set(known.values())) < 2:
+        return ""
+    return f": {' and '.join(known)} aren't of one image"
 
 
 def _kernel_fault(node: Node) -> str:
