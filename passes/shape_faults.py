@@ -65,6 +65,8 @@ def shape_fault(node: Node) -> str:
         return fault
     if node.op_type in _WINDOWS:
         return (_kernel_fault(node) if node.op_type in _WEIGHTS else "") or _window_fault(node)
+    if node.op_type == "Col2Im":
+        return _columns_fault(node)
     if node.op_type in _GATES:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "GatherND":
@@ -136,6 +138,19 @@ def _window_fault(node: Node) -> str:
     return ""
 
 
+def _columns_fault(node: Node) -> str:
+    """Why lists of windows aren't those of an image of so many axes."""
+    counts = {f"input {index}": shape[0] for index in (1, 2) if (shape := _shape(node, index))}
+    for name, entries in _PER_AXIS.items():
+        listed = node.attributes.get(name)
+        if isinstance(listed, list | tuple) and listed:
+            counts[name] = len(listed) / entries
+    known = {name: count for name, count in counts.items() if isinstance(count, int | float)}
+    if len(set(known.values())) < 2:
+        return ""
+    return f": {' and '.join(known)} aren't of one image"
+
+
 def _kernel_fault(node: Node) -> str:
     """Why a convolution's weights go with its attributes or with its input in no way."""
     shape, known = _shape(node, 0), _shape(node, _WEIGHTS[node.op_type])
@@ -178,7 +193,9 @@ def _updates_fault(node: Node) -> str:
     data, indices, updates = (_shape(node, index) for index in range(3))
     if data is None or indices is None:
         return ""
-    depth = indices[-1] if indices else 0
+    if not indices:
+        return ": its indices are a scalar"
+    depth = indices[-1]
     if isinstance(depth, int) and depth > len(data):
         return f": indices of {depth} axes in a tensor of rank {len(data)}"
     if updates is None or not isinstance(depth, int):

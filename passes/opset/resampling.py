@@ -127,7 +127,8 @@ def _reach(node: Node, axis: _Axis, how: _Filter) -> int:
     if not how.antialias:
         return support
     if axis.scale.array is not None:
-        return math.ceil(support / min(float(axis.scale.array[0]), 1.0))
+        scale = float(axis.scale.array[0])
+        return math.ceil(support / min(scale, 1.0)) if scale > 0 else support  # of no elements
     if axis.output is axis.length:  # which no scale below 1 leaves
         return support
     if axis.length.array is None or axis.output.array is None:

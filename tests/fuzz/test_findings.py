@@ -705,6 +705,17 @@ def test_what_only_later_versions_demand(opset: int, node: str, missing: str | N
         load(tmp_path / "m.onnxtxt")
 
 
+def test_an_image_of_no_columns_is_no_division(tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["": 19]> g (float[1, 1, 2, 4] x) => (float[1, 1, 2, 0] y) '
+    nodes = '{ y = Resize <mode = "linear", axes = [3], antialias = 1> (x, , , zero) }'
+    (tmp_path / "m.onnxtxt").write_text(f"{text} <int64[1] zero = {{0}}> {nodes}")
+    save(load(tmp_path / "m.onnxtxt"), tmp_path / "m.onnx", opset=13)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {"x": np.ones((1, 1, 2, 4), np.float32)})
+    assert found.shape == (1, 1, 2, 0)
+    assert found.dtype == np.float32
+
+
 ML = "ai.onnx.ml."
 
 
@@ -726,8 +737,11 @@ ML = "ai.onnx.ml."
         (19, "DequantizeLinear (u, x)", "scales of rank 2 for an axis"),
         (19, "DequantizeLinear (u, s, u)", "zero points of rank 3 for an axis"),
         (21, "DequantizeLinear <block_size = 2> (u, x)", "scales of rank 2 for blocks of a tensor of rank 3"),
+        (18, "Col2Im <pads = [0, 0, 0, 0]> (b3, t, t)", "input 1 and input 2 and pads aren't of one image"),
+        (18, "Col2Im (b3, t, tt)", "input 1 and input 2 aren't of one image"),
         (20, "AffineGrid (i, t)", "input 0 is of rank 4; it must be of rank 3"),
         (13, "MeanVarianceNormalization (x)", "3 axes of a tensor of rank 2"),
+        (13, "ScatterND (x, zero, s)", "its indices are a scalar"),
         (13, "ScatterND (s, tx, s)", "indices of 3 axes in a tensor of rank 0"),
         (10, "ConvInteger (u, e)", "weights of rank 0"),
         (9, ML + "TreeEnsembleRegressor <nodes_truenodeids = [1]> (x)", "nodes_treeids has 0 entries, nodes_true"),
@@ -746,10 +760,10 @@ ML = "ai.onnx.ml."
 def test_attributes_that_do_not_make_an_operator(opset: int, node: str, line: str, tmp_path: Path) -> None:
     """Where inference says nothing of them; by the operators' text. What only a rule looks at is told by that."""
     infos = "float[2, 3] x, float[1, 2, 4, 4] i, float s, float[1] s1, float[7, 5] b, int64[1] t, int64[2] tt"
-    infos += ", int64[4, 3] tx, uint8[1, 2, 4] u, uint8 e"
+    infos += ", int64[4, 3] tx, float[1, 4, 4] b3, uint8[1, 2, 4] u, uint8 e"
     outputs = "y, z" if "TopK" in node or "SVMC" in node else "y"
     head = f'<ir_version: 8, opset_import: ["": {opset}, "ai.onnx.ml": 3]>'
-    text = f"{head} g ({infos}) => ({outputs}) <int64[1] minus = {{-1}}> {{ {outputs} = {node} }}"
+    text = f"{head} g ({infos}) => ({outputs}) <int64[1] minus = {{-1}}, int64 zero = {{0}}> {{ {outputs} = {node} }}"
     (tmp_path / "m.onnxtxt").write_text(text)
     with pytest.raises(InvalidModel) as caught:
         to_dialect(load(tmp_path / "m.onnxtxt"), FORMATS["onnx"], 8)
