@@ -314,6 +314,13 @@ ROWS = [
         [i32([[1, 2]]), i32([[3, -3], [2, -2]]), i32([2, 5])],
         [i32([[3, -3]]), i32([[4, -1]]), i32([[16, -9]])],
     ),
+    Row(
+        "a product reshaped to a scalar",
+        "g (float[1, 2] x, float[n, 2] u) => (float y, float z) <float[2, 1] w = {3, 4}, int64[0] none = {}> "
+        "{ p = MatMul (x, w) y = Reshape (p, none) q = MatMul (u, w) z = Reshape (q, none) }",
+        [f32([[1, 2]]), f32([[2, 5]])],
+        [f32(11), f32(26)],
+    ),
     # reductions
     Row(
         "reductions without axes",
