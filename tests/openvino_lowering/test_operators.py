@@ -774,6 +774,25 @@ def test_groups_normalized_where_no_kernel_is(openvino: Runner, shape: str, text
     np.testing.assert_allclose(found.reshape(2, 4), NORMAL * scale + bias, rtol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_weights_of_open_sizes_where_no_sequence_is(openvino: Runner, kind: str) -> None:
+    """Peepholes, and clipped activations of other names, are written out; ONNX Runtime says what they give."""
+    gates, more = {"LSTM": (4, ", , p"), "GRU": (3, "")}[kind]
+    options = "" if kind == "LSTM" else ', activations = ["HardSigmoid", "Tanh"]'
+    numbers = ", ".join(str(number / 8) for number in range(-2 * gates, 2 * gates))
+    text = f"""g (float[1, g, i] w, float[d, q] p) => (float[2, 1, 1, 2] y) <float[2, 1, 1] x = {{0.5, -2}},
+        float[1, {2 * gates}, 2] r = {{{numbers}}}, float[1, {4 * gates}] v = {{{numbers}}}, int32[1] n = {{1}}> {{
+        y = {kind} <hidden_size = 2{options}> (x, w, r, v, n, {more}) }}""".replace(", )", ")")
+    dice = np.random.default_rng(0)
+    shapes = {"w": (1, 2 * gates, 1), "p": (1, 6)}
+    feed = {name: dice.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    header = '<ir_version: 10, opset_import: ["": 21]>\n'
+    session = onnxruntime.InferenceSession(parser.parse_model(header + text).SerializeToString())
+    (expected,) = session.run(None, {value.name: feed[value.name] for value in session.get_inputs()})
+    ((found,),) = openvino.lowered(graph_of(text, 21), [feed])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
 def test_random_numbers(openvino: Runner) -> None:
     """Only their distribution can be expressed."""
     graph = graph_of(
