@@ -321,3 +321,11 @@ def test_axes_of_which_declared_ranks_tell_nothing(sizes: str, declared: str) ->
             value.type = None
     with pytest.raises(Unsupported, match="have size 1 is known at run time only"):
         lower_graph(graph)
+
+
+def test_a_constant_added_to_a_product_by_open_rows(openvino: Runner) -> None:
+    text = """g (float[2, 3] x, float[n, k] w) => (float[2, n] y) <float[2] c = {10, 20}> {
+      y = Gemm <transB = 1> (x, w, c) }"""
+    x, w = f32([[1, 2, 3], [4, 5, 6]]), f32([[1, 0, 2], [0, -1, 1]])
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": x, "w": w}])
+    np.testing.assert_array_equal(found, x @ w.T + f32([10, 20]))
