@@ -452,6 +452,40 @@ def openvino_groups_in_a_body() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A product that is reshaped to a scalar kills the process",
+    "Reshape-1: one element is a scalar, too",
+    "in IR that is written: it goes by a vector",
+    right="0.5",
+)
+def openvino_product_as_scalar() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        product = op.matmul(x, op.constant(np.float32([[3], [4]])), False, False)
+        return op.sigmoid(op.subtract(op.reshape(product, op.constant(np.zeros(0, np.int64)), False), np.float32(11)))
+
+    return openvino_run(build, np.float32([[1, 2]])), 0.5
+
+
+@_fault(
+    "openvino",
+    "With one thread, sizes that don't go together give the run before",
+    "Reshape-1: eight elements don't become four; with two threads it is an error",
+    "none: the note of a Squeeze by declared ranks says so",
+)
+def openvino_swallowed_error() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x = op.parameter([-1, 4], ov.Type.f32)
+    model = compiled(ov.Model([op.negative(op.reshape(x, op.constant(np.array([4])), False))], [x], "m"))
+    model([np.float32([[1, 2, 3, 4]])])
+    try:
+        return model([np.zeros((2, 4), np.float32)])[0].tolist(), "an error"
+    except RuntimeError:
+        return "an error", "an error"
+
+
+@_fault(
+    "openvino",
     "A TensorIterator over an empty sequence gives an earlier run's values",
     "TensorIterator-1: no part, no pass",
     "in IR that is written: loops know the number of parts, and their stacks are cut to it",
