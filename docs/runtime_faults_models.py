@@ -422,6 +422,86 @@ def openvino_stale_stack() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "Nothing stacked along its last axis kills the process",
+    "Loop-5: three passes that give [0, 1] each give [0, 3]",
+    "in IR that is written: what may be empty is stacked along the first axis",
+    right="(0, 3)",
+)
+def openvino_stack_of_nothing() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x, part = op.parameter([-1, 1], ov.Type.f32), op.parameter([-1, 1], ov.Type.f32)
+    found, onward = op.result(op.negative(part)), op.result(op.constant(np.array([True])))
+    loop = op.loop(op.constant(3), op.constant(True))
+    loop.set_function(ov.Model([found, onward], [part], "body"))
+    loop.set_special_body_ports([-1, 1])
+    loop.set_invariant_input(part, x.output(0))
+    stacked = loop.get_concatenated_slices(found.output(0), 0, 1, 1, -1, 1)
+    return compiled(ov.Model([op.result(stacked)], [x], "m"))([np.zeros((0, 1), np.float32)])[0].shape, (0, 3)
+
+
+@_fault(
+    "openvino",
+    "GroupNormalization isn't loaded in the body of a loop or a branch",
+    "the same layer outside of it",
+    "in IR that is written: it is made of other layers there",
+)
+def openvino_groups_in_a_body() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x, part = op.parameter([2, 1, 2], ov.Type.f32), op.parameter([2, 1, 2], ov.Type.f32)
+    one = op.constant(np.float32([1]))
+    found, onward = op.result(op.group_normalization(part, one, one, 1, 0.0)), op.result(op.constant(np.array([True])))
+    loop = op.loop(op.constant(2), op.constant(True))
+    loop.set_function(ov.Model([found, onward], [part], "body"))
+    loop.set_special_body_ports([-1, 1])
+    loop.set_merged_input(part, x.output(0), found.output(0))
+    model = ov.Model([op.result(loop.get_iter_value(found.output(0), -1))], [x], "m")
+    right = [[[0.0, 2.0]], [[0.0, 2.0]]]
+    try:
+        return compiled(model)([np.float32([[[2, 4]], [[1, 5]]])])[0].tolist(), right
+    except RuntimeError as error:
+        return f"an error: {type(error).__name__}", right
+
+
+@_fault(
+    "openvino",
+    "A product that is reshaped to a scalar kills the process",
+    "Reshape-1: one element is a scalar, too",
+    "in IR that is written: it goes by a vector",
+    right="0.5",
+)
+def openvino_product_as_scalar() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        product = op.matmul(x, op.constant(np.float32([[3], [4]])), False, False)
+        return op.sigmoid(op.subtract(op.reshape(product, op.constant(np.zeros(0, np.int64)), False), np.float32(11)))
+
+    return openvino_run(build, np.float32([[1, 2]])), 0.5
+
+
+@_fault(
+    "openvino",
+    "With one thread, sizes that don't go together give the run before",
+    "Reshape-1: eight elements don't become four; with two threads it is an error",
+    "none: the note of a Squeeze by declared ranks says so",
+)
+def openvino_swallowed_error() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x = op.parameter([-1, 4], ov.Type.f32)
+    model = compiled(ov.Model([op.negative(op.reshape(x, op.constant(np.array([4])), False))], [x], "m"))
+    model([np.float32([[1, 2, 3, 4]])])
+    try:
+        return model([np.zeros((2, 4), np.float32)])[0].tolist(), "an error"
+    except RuntimeError:
+        return "an error", "an error"
+
+
+@_fault(
+    "openvino",
     "A TensorIterator over an empty sequence gives an earlier run's values",
     "TensorIterator-1: no part, no pass",
     "in IR that is written: loops know the number of parts, and their stacks are cut to it",
@@ -698,6 +778,12 @@ def onnxruntime_moved_text() -> tuple[Any, Any]:
         y = Loop (m, go) <body = b (int64 i, bool c) => (bool d, string[1] z) {
             d = Identity (c) z = Identity (x) }> }"""
     return onnxruntime_run(text, m=np.array(2), x=np.array(["a"], object)), [["a"], ["a"]]
+
+
+@_fault("onnxruntime", "LogSoftmax of float64 makes numbers of NaN", "NumPy's arithmetic: there is no sum", _NAMED)
+def onnxruntime_share_of_nan() -> tuple[Any, Any]:
+    text = "g (double[2] x) => (double[2] y) { y = LogSoftmax (x) }"
+    return onnxruntime_run(text, x=np.array([1, np.nan])), [np.nan, np.nan]
 
 
 @_fault("onnxruntime", "Resize cuts integers off", "onnx's reference rounds 2/3 to the nearest integer", _NAMED)

@@ -118,6 +118,18 @@ def test_a_zero_point_that_is_nan_is_no_difference(tmp_path):
     assert known_habit("reference", {"DynamicQuantizeLinear": ["nan"]})
 
 
+@pytest.mark.parametrize("x", [[0.5, 100, NAN], [INF, 1, 2]])
+def test_logarithms_of_shares_of_what_is_no_number_are_no_difference(x, tmp_path):
+    """ONNX Runtime makes numbers of some, in float64 only; there is no share of NaN, nor of infinity."""
+    path = saved("(double[3] x) => (double[3] y) { y = LogSoftmax (x) }", tmp_path)
+    assert not np.isnan(onnxruntime.InferenceSession(path).run(None, {"x": np.array(x)})[0]).all()
+    assert convert(path, tmp_path / "m.hlo", verify=0).verdict == "unverified"
+    report = verify(path, tmp_path / "m.hlo", inputs=[{"x": np.array(x)}])
+    assert report.verdict != "different"
+    seen = watched("(double[3] x) => (double[3] y) { y = LogSoftmax (x) }", tmp_path, x=np.array(x))
+    assert "makes numbers of NaN in float64" in known_habit("onnxruntime", seen)
+
+
 def test_sizes_of_1_are_seen(tmp_path):
     text = "(float[N,2,3] t, int64[4] s) => (float[N,H,W,2] z) { z = AffineGrid<align_corners = 1>(t, s) }"
     theta = np.ones((2, 2, 3), np.float32)

@@ -396,8 +396,8 @@ def _path(
             yield event
         if path in DEMANDED:
             kept = [n for n, error in enumerate(run.errors) if DEMANDED[path] not in error]
-            lists: list[Any] = [[one[n] for n in kept] for one in (feeds, wanted, limits, known, also)]
-            feeds, wanted, limits, known, also = lists
+            lists: list[Any] = [[one[n] for n in kept] for one in (feeds, wanted, limits, known, also, theirs)]
+            feeds, wanted, limits, known, also, theirs = lists
     try:
         own = Ours(to_hub(load(made)))
     except Exception as error:
@@ -414,7 +414,7 @@ def _path(
     if asked or bad == WRONG:
         yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
-    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, also, truth.loads, narrowed)
+    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, theirs, truth.loads, narrowed, hub)
     if not bad:
         yield Event(path, FINE)
 
@@ -501,6 +501,7 @@ def _back(
     others: Sequence[Outputs | None],
     loads: bool,
     narrowed: bool,
+    hub: Graph,
 ) -> Iterator[Event]:
     """From there to ONNX, and run in ONNX Runtime, if that `loads` the model itself; `narrowed`: see `NARROWED`."""
     back = folder / "back.onnx"
@@ -517,6 +518,8 @@ def _back(
         run.outputs = [one and _without_lists(one, right) for one, right in zip(run.outputs, wanted, strict=True)]
     if run.refused and not loads:
         return
+    habits = _habits("onnxruntime", hub, run, feeds, wanted, limits)
+    others = [own if habit is None else habit for habit, own in zip(habits, others, strict=True)]
     yield from judged(where, run, feeds, wanted, limits, known, others=others)
 
 

@@ -10,6 +10,8 @@ import onnxruntime
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
+from backedge.convert.openvino.lowering import lower_graph
+from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
 
 from .hub import f32, i64
@@ -281,3 +283,49 @@ def test_pictures_that_grow_along_all_axes(openvino: Runner, mode: str, sizes: s
         wanted = np.take(wanted, below, axis) * (1 - part) + np.take(wanted, above, axis) * part
     ((found,),) = openvino.lowered(graph_of(text), [{"x": x}])
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "declared", "shape", "wrong"),
+    [
+        ("n, 1", "", (1, 1), (3, 1)),
+        ("n, 1, 4", "b", (1, 1, 4), (2, 1, 4)),
+        ("n, m, 4, 1", "b", (1, 1, 4, 1), (1, 2, 4, 1)),
+        ("n, 2, m", "b", (1, 2, 1), (2, 2, 1)),
+    ],
+)
+def test_axes_of_size_1_go_as_declared_ranks_tell(
+    openvino: Runner, sizes: str, declared: str, shape: tuple[int, ...], wrong: tuple[int, ...]
+) -> None:
+    """Through operators that keep the rank; other sizes end the run, of which OpenVINO tells with several threads."""
+    result = f"float[{declared}]" if declared else "float"
+    text = f"""g (float[{sizes}] x) => ({result} y) <float two = {{2}}, float one = {{1}}> {{
+      q = Squeeze (x) s = Neg (q) t = Mul (s, two) y = Add (t, one) }}"""
+    graph = graph_of(text)
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    ((found,),) = openvino.lowered(graph, [{"x": x}])
+    np.testing.assert_array_equal(found, 1 - 2 * np.squeeze(x), strict=True)
+    with pytest.raises(RuntimeError, match="conflicts with"):
+        openvino.lowered(graph, [{"x": np.ones(wrong, np.float32)}], threads=2)
+
+
+UNTOLD = [("n, m, 4", "b, c"), ("n, 4", "b, c"), ("n, 4", "b, c, d"), ("n, 4", "?")]
+
+
+@pytest.mark.parametrize(("sizes", "declared"), UNTOLD)
+def test_axes_of_which_declared_ranks_tell_nothing(sizes: str, declared: str) -> None:
+    """One of two goes, none goes but may, no number of axes fits, or none is declared."""
+    graph = graph_of(f"g (float[{sizes}] x) => (float[{declared}] y) {{ q = Squeeze (x) y = Neg (q) }}")
+    if declared == "?":
+        for value in (*graph.outputs, *(value for node in graph.nodes for value in node.outputs)):
+            value.type = None
+    with pytest.raises(Unsupported, match="have size 1 is known at run time only"):
+        lower_graph(graph)
+
+
+def test_a_constant_added_to_a_product_by_open_rows(openvino: Runner) -> None:
+    text = """g (float[2, 3] x, float[n, k] w) => (float[2, n] y) <float[2] c = {10, 20}> {
+      y = Gemm <transB = 1> (x, w, c) }"""
+    x, w = f32([[1, 2, 3], [4, 5, 6]]), f32([[1, 0, 2], [0, -1, 1]])
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": x, "w": w}])
+    np.testing.assert_array_equal(found, x @ w.T + f32([10, 20]))

@@ -324,6 +324,13 @@ ROWS = [
         [i32([[1, 2]]), i32([[3, -3], [2, -2]]), i32([2, 5])],
         [i32([[3, -3]]), i32([[4, -1]]), i32([[16, -9]])],
     ),
+    Row(
+        "a product reshaped to a scalar",
+        "g (float[1, 2] x, float[n, 2] u) => (float y, float z) <float[2, 1] w = {3, 4}, int64[0] none = {}> "
+        "{ p = MatMul (x, w) y = Reshape (p, none) q = MatMul (u, w) z = Reshape (q, none) }",
+        [f32([[1, 2]]), f32([[2, 5]])],
+        [f32(11), f32(26)],
+    ),
     # reductions
     Row(
         "reductions without axes",
@@ -775,6 +782,25 @@ def test_groups_normalized_where_no_kernel_is(openvino: Runner, shape: str, text
     scale, bias = f32([1, 2, 3, 4]), f32([0, 1, 0, -1])
     ((found,),) = openvino.lowered(graph, [{"x": PAIRS, "s": scale, "b": bias}])
     np.testing.assert_allclose(found.reshape(2, 4), NORMAL * scale + bias, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_weights_of_open_sizes_where_no_sequence_is(openvino: Runner, kind: str) -> None:
+    """Peepholes, and clipped activations of other names, are written out; ONNX Runtime says what they give."""
+    gates, more = {"LSTM": (4, ", , p"), "GRU": (3, "")}[kind]
+    options = "" if kind == "LSTM" else ', activations = ["HardSigmoid", "Tanh"]'
+    numbers = ", ".join(str(number / 8) for number in range(-2 * gates, 2 * gates))
+    text = f"""g (float[1, g, i] w, float[d, q] p) => (float[2, 1, 1, 2] y) <float[2, 1, 1] x = {{0.5, -2}},
+        float[1, {2 * gates}, 2] r = {{{numbers}}}, float[1, {4 * gates}] v = {{{numbers}}}, int32[1] n = {{1}}> {{
+        y = {kind} <hidden_size = 2{options}> (x, w, r, v, n, {more}) }}""".replace(", )", ")")
+    dice = np.random.default_rng(0)
+    shapes = {"w": (1, 2 * gates, 1), "p": (1, 6)}
+    feed = {name: dice.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    header = '<ir_version: 10, opset_import: ["": 21]>\n'
+    session = onnxruntime.InferenceSession(parser.parse_model(header + text).SerializeToString())
+    (expected,) = session.run(None, {value.name: feed[value.name] for value in session.get_inputs()})
+    ((found,),) = openvino.lowered(graph_of(text, 21), [feed])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_random_numbers(openvino: Runner) -> None:

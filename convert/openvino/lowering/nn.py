@@ -15,7 +15,7 @@ from ....passes.types import DType
 from ....passes.windows import windows
 from ..layers import HUB_ATTRIBUTES
 from .elementwise import row
-from .tools import along, convert, i64, number, reshape, size_of, slice_axis
+from .tools import along, convert, i64, number, reshape, size_of, slice_axis, with_size
 
 _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "same_lower", "VALID": "valid"}
 
@@ -28,6 +28,9 @@ def gemm(op: Builder, node: Node) -> Value:
     if dtype.is_float and dtype.bits < 32 and (alpha, beta) != (1, 1):  # a product that overflows may be scaled back
         a, b = (convert(op, node, value, DType.FLOAT32) for value in (a, b))
         c = None if c is None else convert(op, node, c, DType.FLOAT32)
+    width = size_of_axis(c, -1) if c is not None and c.rank else None
+    if columns == 0 and width is not None and width > 1:  # OpenVINO's CPU must know it to add up such constants
+        b = with_size(op, b, 0, width)
     if size_of_axis(a, 1 - rows) == 0:  # OpenVINO's CPU doesn't load transposed products of nothing
         shape = op.Concat(size_of(op, node, a, rows), size_of(op, node, b, columns), axis=0)
         product = op.Broadcast(number(op, node, 0, a), shape)

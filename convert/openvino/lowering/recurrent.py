@@ -14,8 +14,9 @@ import numpy as np
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, flag, required, size_of_axis
-from ....passes.rewrite import Builder, collect, rule
+from ....passes.rewrite import Builder, collect, rule, view
 from ....passes.structure.recurrent import Found
+from .functions import by_function
 from .tools import concat, i64, number, size_of, slice_axis, transpose
 
 _ACTIVATIONS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
@@ -83,6 +84,20 @@ def _of_sizes(op: Builder, weights: Value, sizes: list[int]) -> Value:
     return weights if known else op.Reshape(weights, i64(op, sizes), special_zero=False)
 
 
+def _by_loop(op: Builder, node: Node, hidden: int) -> list[Value] | None:
+    """What the operator is made of, with the sizes that its weights must have; None where they are known anyway."""
+    directions = 2 if node.attributes.get("direction") == "bidirectional" else 1
+    rows = _GATES[node.op_type] * hidden
+    width = size_of_axis(required(node, 0), 2) or -1
+    sizes = {1: [rows, width], 2: [rows, hidden], 3: [2 * rows], 7: [3 * hidden]}
+    told = list(node.inputs)
+    for index, each in sizes.items():
+        weights = node.input(index)
+        if weights is not None:
+            told[index] = _of_sizes(op, weights, [directions, *each])
+    return None if told == node.inputs else by_function(op, view(node, told))
+
+
 @rule("", "LSTM", "GRU", "RNN")
 def recurrent(op: Builder, node: Node) -> list[Value] | None:
     x, weights, recurrence = (required(node, index) for index in range(3))
@@ -91,7 +106,7 @@ def recurrent(op: Builder, node: Node) -> list[Value] | None:
     attributes = _attributes(node, hidden)
     disregarded = node.input(4) is not None and x.tensor.static_shape is None  # by OpenVINO's CPU: the lengths
     if attributes is None or disregarded:
-        return None
+        return _by_loop(op, node, hidden)
     batch_first = flag(node, "layout")
     swap = [0, 1, 2] if batch_first else [1, 0, 2]
     linear = kind == "GRU" and flag(node, "linear_before_reset")

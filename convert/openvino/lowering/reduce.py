@@ -132,7 +132,9 @@ def _at_run_time(op: Builder, node: Node, data: Value, axes: Value) -> Value:
     kept = Node(node.domain, node.op_type, node.version)
     kept.attributes = {**node.attributes, "keepdims": 1}
     kept.inputs, kept.outputs = node.inputs, node.outputs
-    return _without(op, node, reduce_(op, kept), data, axes)
+    made = reduce_(op, kept)
+    assert isinstance(made, Value)
+    return _without(op, node, made, data, axes)
 
 
 def _without(op: Builder, node: Node, kept: Value, data: Value, axes: Value) -> Value:

@@ -51,6 +51,8 @@ def shape(op: Builder, node: Node) -> Value:
 
 @rule("", "Reshape")
 def reshape(op: Builder, node: Node) -> Value:
+    if ints(node.input(1)) == []:
+        return _to_scalar(op, required(node, 0))
     return op.Reshape(required(node, 0), _sizes(node, 1), special_zero=not flag(node, "allowzero"))
 
 
@@ -62,6 +64,11 @@ def _sizes(node: Node, index: int) -> Value:
     return sizes
 
 
+def _to_scalar(op: Builder, data: Value) -> Value:
+    """In two steps: OpenVINO's CPU dies of a product that is reshaped to a scalar."""
+    return data if data.rank == 0 else op.Squeeze(op.Reshape(data, i64(op, [1])), i64(op, [0]))
+
+
 @rule("", "Squeeze")
 def squeeze(op: Builder, node: Node) -> Value:
     """Without axes all of size 1 go: OpenVINO's CPU must know beforehand how many these are."""
@@ -69,13 +76,26 @@ def squeeze(op: Builder, node: Node) -> Value:
     if axes is None:
         sizes = data.tensor.shape
         if sizes is None or not all(isinstance(size, int) for size in sizes):
-            raise Unsupported(node, f"which axes of {data.tensor} have size 1 is known at run time only")
+            return _squeezed_to_rank(op, node, data)
         axes = i64(op, [axis for axis, size in enumerate(sizes) if size == 1])
     if axes is not None and ints(axes) == []:
         return data
     if axes is not None and axes.data is None:
         return op.Reshape(data, gather_others(op, node, shape_of(op, data), axes, rank_of(node, data)))
     return op.Squeeze(data, axes)
+
+
+def _squeezed_to_rank(op: Builder, node: Node, data: Value) -> Value:
+    """All open sizes are 1 by the rank of what is left; where they turn out to be others the run fails."""
+    sizes = data.tensor.shape
+    left = [size for size in sizes or () if isinstance(size, int) and size != 1]
+    if sizes is None or node.output.rank != len(left) or 0 in left:
+        raise Unsupported(node, f"which axes of {data.tensor} have size 1 is known at run time only")
+    op.rewriter.notes.append(
+        f"{node.output.name!r}: the open sizes of {data.tensor} are taken for 1, since {len(left)} axes are left by "
+        "the ranks that the model declares; a run with others fails, which OpenVINO doesn't tell with one thread"
+    )
+    return op.Reshape(data, i64(op, left)) if left else _to_scalar(op, data)
 
 
 @rule("", "Unsqueeze")

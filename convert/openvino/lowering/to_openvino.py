@@ -31,6 +31,7 @@ from .admission import check_interface, check_types, limits
 from .constant_loops import hide_constants
 from .constants import check_constants, separate_results
 from .context import Context
+from .declared_ranks import settle_ranks
 from .functions import by_function, folded
 from .prune import prune
 from .restore import restore
@@ -70,6 +71,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     align_results(source)
     assigned = read_variables(source)
     source, resolved = prepared(source, "OpenVINO", check_interface)
+    settle_ranks(source)
     restore(source)
     check_types(source)
     context = Context()
