@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from backedge.passes.equations import axis_names, ellipsis_extent
 from backedge.passes.graph import Node
@@ -228,7 +229,17 @@ def _uneven_labels(case: Case) -> bool:
     return False
 
 
+def _whole_by_rounding(case: Case) -> bool:
+    """Powers of negative numbers by halves so large that hardly any between two whole ones is left."""
+    exponent = np.asarray(case.operands[1])
+    if exponent.dtype != np.float16 and "bfloat16" not in str(exponent.dtype):
+        return False
+    far = float(np.abs(exponent.astype(np.float64)).max(initial=0))
+    return far > 0.05 / float(ml_dtypes.finfo(exponent.dtype).eps) and bool((case.first < 0).any())
+
+
 UNDEFINED = (
+    _row("Pow", _whole_by_rounding, "negative numbers by halves that rounding makes whole"),
     _row("Einsum", _uneven_labels, "sizes of one letter that differ, of which ONNX Runtime repeats a 1"),
     _row(
         "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow Col2Im",
