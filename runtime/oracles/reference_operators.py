@@ -57,8 +57,8 @@ def _rounds_last(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -
     zero = inputs[7]
     if zero is None or not (zero % 2).any():
         return ""
-    (late,) = QLinearMatMul._run(op, *inputs)
-    (whole,) = QLinearMatMul._run(op, *inputs[:7], np.zeros_like(zero, np.int32))
+    multiply: Callable[..., tuple[Any]] = QLinearMatMul._run
+    (late,), (whole,) = multiply(op, *inputs), multiply(op, *inputs[:7], np.zeros_like(zero, np.int32))
     limits = np.iinfo(zero.dtype)
     right = np.clip(whole.astype(np.int64) + zero, limits.min, limits.max)
     return "rounds a tie in QLinearMatMul behind the zero point" if (late != right).any() else ""
