@@ -878,6 +878,19 @@ def reference_labels_below_0() -> tuple[Any, Any]:
     return reference_run(text, x=np.float32([[1, 2]]), t=np.array([-1]), w=np.float32([1, 3])), -6.0
 
 
+@_fault(
+    "reference",
+    "A tie in QLinearMatMul is rounded behind the zero point",
+    "ONNX's text: x / scale is rounded to the even number, 2.5 to 2, and 3 is added",
+    _DOUBTED,
+)
+def reference_ties_behind_the_zero_point() -> tuple[Any, Any]:
+    text = """g (uint8[1,1] x, float s, float one, uint8 z) => (uint8[1,1] y) <uint8 three = {3}>
+        { y = QLinearMatMul (x, s, z, x, one, z, one, three) }"""
+    one = {"one": np.float32(1), "z": np.uint8(0)}
+    return reference_run(text, x=np.array([[1]], np.uint8), s=np.float32(2.5), **one), [[5]]
+
+
 # XLA -----------------------------------------------------------------------------------------------
 
 

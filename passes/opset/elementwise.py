@@ -80,6 +80,12 @@ def _atanh(x: Expr) -> Expr:
 _TERMS = 60  # of the series below; what is left out of it is less than 1e-11 of it
 
 
+def _celu(op: StepBuilder, node: Node) -> Value:
+    """Celu-12: max(x, 0) + min(alpha (exp(x / alpha) - 1), 0). ONNX's own function makes vectors of scalars."""
+    x, alpha = expr(op.newest, required(node, 0)), float(attribute(node, "alpha", 1.0))
+    return (x.call("Relu") + (((x / alpha).exp() - 1) * alpha).minimum(0)).value()
+
+
 def _erf(x: Expr) -> Expr:
     """2 / sqrt(pi) * exp(-x^2) * x * (1 + 2x^2/3 * (1 + 2x^2/5 * ..)), which adds up without loss; from 4 on float32
     has no number below 1."""
@@ -178,6 +184,7 @@ ROWS = {
     ("Asinh", 9): Step("Asinh came with version 9", _wide(_asinh)),
     ("Acosh", 9): Step("Acosh came with version 9", _wide(_acosh)),
     ("Atanh", 9): Step("Atanh came with version 9", _wide(_atanh)),
+    ("Celu", 12): Step("Celu came with version 12", _celu),
     ("Erf", 9): Step("Erf came with version 9", _wide(_erf)),
     **rows(
         "Abs Ceil Clip Elu Exp Floor HardSigmoid LeakyRelu Log Max Mean Min Neg PRelu Reciprocal Relu Sigmoid Sqrt"

@@ -52,7 +52,9 @@ def selu(x: Array, alpha: float, gamma: float) -> Array:
 
 
 def celu(x: Array, alpha: float) -> Array:
-    return np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(np.minimum(x / alpha, 0)))
+    share = x / alpha
+    power = np.expm1(share if alpha < 0 else np.minimum(share, 0))  # of a negative one also where numbers grow
+    return np.maximum(x, 0) + np.minimum(0, alpha * power)
 
 
 def softplus(x: Array) -> Array:

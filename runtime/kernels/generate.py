@@ -49,7 +49,7 @@ def range_(attrs: Attributes, start: Array, limit: Array, delta: Array) -> Array
     if step == 0:
         raise ValueError("delta is 0")
     if is_float(dtype):
-        count = math.ceil(float(last - first) / float(step))
+        count = math.ceil((float(last) - float(first)) / float(step))  # as runtimes do
     else:
         count = -((int(first) - int(last)) // int(step))
     return (first + np.arange(max(count, 0)).astype(work) * step).astype(dtype)

@@ -16,6 +16,7 @@ from onnx.reference.ops.op_erf import Erf
 from onnx.reference.ops.op_hardmax import Hardmax
 from onnx.reference.ops.op_log_softmax import LogSoftmax
 from onnx.reference.ops.op_negative_log_likelihood_loss import NegativeLogLikelihoodLoss
+from onnx.reference.ops.op_qlinear_matmul import QLinearMatMul
 from onnx.reference.ops.op_softmax import Softmax
 from onnx.reference.ops.op_softmax_cross_entropy_loss import SoftmaxCrossEntropyLoss
 
@@ -51,6 +52,18 @@ def _below_zero(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) ->
     return f"weighs labels below 0 of {op.onnx_node.op_type} as 0" if weighted and (inputs[1] < 0).any() else ""
 
 
+def _rounds_last(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """A tie goes to the even number before the zero point is added: 2.5 and an odd one make 3 there, and 2 + 1 here."""
+    zero = inputs[7]
+    if zero is None or not (zero % 2).any():
+        return ""
+    multiply: Callable[..., tuple[Any]] = QLinearMatMul._run
+    (late,), (whole,) = multiply(op, *inputs), multiply(op, *inputs[:7], np.zeros_like(zero, np.int32))
+    limits = np.iinfo(zero.dtype)
+    right = np.clip(whole.astype(np.int64) + zero, limits.min, limits.max)
+    return "rounds a tie in QLinearMatMul behind the zero point" if (late != right).any() else ""
+
+
 _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (Softmax, _flattens),
     (LogSoftmax, _flattens),
@@ -59,6 +72,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (DynamicQuantizeLinear, _of_no_range),
     (NegativeLogLikelihoodLoss, _below_zero),
     (SoftmaxCrossEntropyLoss, _below_zero),
+    (QLinearMatMul, _rounds_last),
 )
 
 

@@ -11,7 +11,7 @@ from backedge.passes.graph import Graph, Node
 from backedge.runtime.wide.arithmetic import element_type
 from backedge.runtime.wide.model import DOUBLE, WIDEST, WideModel, computes_double
 from backedge.runtime.wide.noise import HALVES, Noise
-from backedge.runtime.wide.terms import ABSOLUTE, MOVES, NEVER_EXACT, POSITIONS
+from backedge.runtime.wide.terms import ABSOLUTE, MOVES, NEVER_EXACT
 
 from .running import SECONDS, Feed, Outputs, TooSlow, time_limit
 
@@ -40,6 +40,7 @@ def carried(
         return 0.0
     try:
         with np.errstate(all="ignore"), time_limit(SECONDS):
+            graph, feed = _fed(graph, feed)
             wide = WideModel(graph, WIDEST if computes_double(graph) else DOUBLE)
             exact = _declared(wide.exact(feed)[0], right)
             found = [apart(exact, _declared(wide.noisy(feed, Noise(seed)), right)) for seed in range(_RUNS)]
@@ -48,11 +49,21 @@ def carried(
     return max((one for one in found if one <= most or np.isinf(one)), default=0.0)
 
 
+def _fed(graph: Graph, feed: Feed) -> tuple[Graph, Feed]:
+    """The graph with its constants of halves as inputs: what ONNX Runtime computes of them it rounds no earlier than
+    what it computes of inputs."""
+    made, given = graph.copy(), dict(feed)
+    used = dict.fromkeys(value for node in made.nodes for value in node.inputs if value is not None)
+    for number, value in enumerate(used):
+        if value.data is not None and value.data.dtype in HALVES:
+            value.name = value.name or f"half_{number}"
+            given[value.name], value.data = value.data.numpy(), None
+            made.inputs.append(value)
+    return made, given
+
+
 def _is_inexact(node: Node) -> bool:
     kinds = [element_type(value.type) for value in node.outputs]
-    grid = node.input(POSITIONS[node.op_type]) if node.op_type in POSITIONS else None
-    if grid is not None and element_type(grid.type) is not kinds[0]:
-        return True  # positions, rounded in another type than the result
     return node.op_type in _INEXACT or (node.op_type not in MOVES and any(kind in HALVES for kind in kinds))
 
 

@@ -184,7 +184,10 @@ def _(c: Call) -> Picked:
         padding_mode=lambda: c.m.one(("zeros", "border", "reflection")),
         align_corners=c.flag,
     )
-    return [x, c.tensor(1, shape=(1, 2, 2, 2))], attributes
+    grid = c.tensor(1, shape=(1, 2, 2, 2))
+    if x.element == "double" != grid.element:
+        raise Missing  # nobody says in which type positions are computed
+    return [x, grid], attributes
 
 
 @row("AffineGrid")

@@ -238,3 +238,12 @@ def test_products_of_integers_wrap(alpha: float, beta: float) -> None:
     exact = int(alpha) * (2 * most * most + least * most) + int(beta) * most
     found = run_op("Gemm", a, b, c, alpha=alpha, beta=beta)
     assert found.dtype == np.int64 and found.tolist() == [[(exact - least) % 2**64 + least]]
+
+
+@pytest.mark.parametrize("alpha", [2.0, -1.0])
+def test_celu_of_either_sign(alpha: float) -> None:
+    """As ONNX Runtime and onnx's reference, which grow below 0 where alpha is negative."""
+    found = run_op("Celu", f32(-1.5, 0, 0.5, 200), alpha=alpha)
+    wanted = [-1.0552669 if alpha > 0 else -3.4816890, 0, 0.5, 200]
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

@@ -496,6 +496,12 @@ ROWS = [
         [f32([[0, 1], [0, 3]]), f32([0, 2]), i64([[0, 1, 2], [1, 0, 1]])],
     ),
     Row(
+        "places of what isn't 0 in a scalar, which has no axes",
+        "g (float x, float z) => (int64[0, R] a, int64[0, S] b) { a = NonZero (x) b = NonZero (z) }",
+        [np.array(2, np.float32), np.array(0, np.float32)],
+        [np.zeros((0, 1), np.int64), np.zeros((0, 0), np.int64)],
+    ),
+    Row(
         "integers that float32 doesn't hold",
         "g (int32[2, 3] x, int64[2] l) => (int32[2, 3] a, int32[2, 3] b, int32[2, 3] c) "
         "<int64[3] m = {2, 1, 2}> { a = ReverseSequence <batch_axis = 0, time_axis = 1> (x, l) "

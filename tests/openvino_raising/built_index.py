@@ -142,6 +142,7 @@ CASES = table(
             lambda i: node("OneHot", 1, i, i64(3), np.array(True), np.array(False), axis=-1),
         ),
         ("non_zero", [f32([[0, 1], [2, 0]])], lambda x: node("NonZero", 3, x, output_type="i32")),
+        ("non_zero_of_a_scalar", [f32(2)], lambda x: node("NonZero", 3, x)),
         *[
             (
                 f"unique_{how}",

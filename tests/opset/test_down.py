@@ -307,3 +307,14 @@ def test_the_range_of_nothing_that_is_known() -> None:
         y, s, z = DynamicQuantizeLinear (x) }"""
     _, scale, zero = down(text, 13, 10)
     assert (float(scale), int(zero)) == (1.0, 0)
+
+
+@pytest.mark.parametrize("shape", ["", "[4]"])
+@pytest.mark.parametrize("alpha", [2.0, 0.5, -1.5])
+def test_celu_before_there_was_one(shape: str, alpha: float) -> None:
+    x = f32(-3, -0.5, 0, 2) if shape else np.array(-0.5, np.float32)
+    made = down(f"(float{shape} x) => (float{shape} y) {{ y = Celu <alpha = {alpha}> (x) }}", 12, 11, x)[0]
+    assert made.shape == x.shape
+    np.testing.assert_allclose(
+        made, np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha)), rtol=1e-6, atol=1e-7
+    )

@@ -385,6 +385,21 @@ def test_the_reference_weighs_labels_below_0_as_0(tmp_path, op, weights, labels)
     assert wanted.usable and bool(found.fault) == (bool(weights) and min(labels) < 0)
 
 
+@pytest.mark.parametrize("zero", [0, 3, 4])
+def test_the_reference_rounds_ties_behind_the_zero_point(tmp_path, zero):
+    """It is wrong exactly where its answer is called a fault; ONNX Runtime is the judge: ties go to the even number."""
+    text = f"""g (uint8[1,3] x) => (uint8[1,3] y) <uint8[3,3] w = {{1, 0, 0, 0, 1, 0, 0, 0, 1}}, float s = {{1.0}},
+        float half = {{0.5}}, uint8 z = {{0}}, uint8 end = {{{zero}}}> {{
+        y = QLinearMatMul (x, half, z, w, s, z, s, end) }}"""
+    path = model(tmp_path, text, 13, 8)
+    feeds = [{"x": np.array([row], np.uint8)} for row in ([5, 7, 8], [4, 6, 8])]
+    pairs = zip(run_file("reference", path, feeds), run_file("onnxruntime", path, feeds), strict=True)
+    for number, (found, wanted) in enumerate(pairs):
+        assert wanted.usable
+        assert np.array_equal(found.outputs["y"], wanted.outputs["y"]) != bool(found.fault)
+        assert bool(found.fault) == (zero == 3 and number == 0)
+
+
 @pytest.mark.parametrize("dtype", ["float", "double"])
 def test_the_reference_computes_erf_in_float32(tmp_path, dtype):
     path = model(tmp_path, f"g ({dtype}[1] x) => ({dtype}[1] y) {{ y = Erf(x) }}")

@@ -245,7 +245,7 @@ _ROWS = {
         for layer, attributes in HUB_ATTRIBUTES.items()
         if layer not in ("GridSample", "GroupNormalization")  # which are rows of some only: `image.py`, `nn.py`
     },
-    **{name: row(name, {}) for name in ("NonZero", "Round")},
+    "Round": row("Round", {}),
     **{name: row(name, _BLOCKS) for name in ("DepthToSpace", "SpaceToDepth")},
     "Selu": row("Selu", {}, "alpha gamma"),
     "Swish": row("Swish", {}, "alpha"),

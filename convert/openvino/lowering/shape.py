@@ -181,6 +181,13 @@ def _ahead(op: Builder, start: Value, limit: Value, step: Value) -> Value:
     return limit if (limit.data.numpy() > start.data.numpy()) == ahead else start
 
 
+@rule("", "NonZero")
+def non_zero(op: Builder, node: Node) -> Value:
+    """[rank, N]; of a scalar [0, N], of which OpenVINO makes [1, N]."""
+    x = required(node, 0)
+    return op.NonZero(x) if x.rank != 0 else slice_axis(op, op.NonZero(op.Reshape(x, i64(op, [1]))), 0, 0)
+
+
 # putting together and taking apart ---------------------------------------------------------------
 
 

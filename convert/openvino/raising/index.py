@@ -202,8 +202,9 @@ def one_hot(op: Builder, node: Node) -> Results:
 
 @rule(DOMAIN, "NonZero")
 def non_zero(op: Builder, node: Node) -> Results:
-    """NonZero-3."""
-    found = op.NonZero(input_of(node))
+    """NonZero-3; of a scalar that of a vector of one element."""
+    x = input_of(node)
+    found = op.NonZero(op.Reshape(x, op.const([1])) if x.rank == 0 else x)
     return cast(op, found, element_type(node, "output_type", "i64") or DType.INT64)
 
 
