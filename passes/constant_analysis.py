@@ -7,7 +7,9 @@ The operators are evaluated by onnx's reference kernels, at their own versions.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -189,7 +191,23 @@ def static_array(value: Value | None) -> np.ndarray[Any, Any] | None:
     array = constant_array(value)
     if array is not None or value is None or value.producer is None:
         return array
-    return ConstantAnalysis().array(value)
+    analysis = _remembered.get() or ConstantAnalysis()
+    analysis.left = _MOST_NODES
+    return analysis.array(value)
+
+
+_remembered: ContextVar[ConstantAnalysis | None] = ContextVar("remembered", default=None)
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Within it `static_array` looks at each value once: while graphs are built, in which nothing changes that is there
+    already, but for the place from which an operator takes the same values."""
+    token = _remembered.set(ConstantAnalysis())
+    try:
+        yield
+    finally:
+        _remembered.reset(token)
 
 
 def static_truth(value: Value | None) -> bool | None:

@@ -85,6 +85,7 @@ class Scope:
         self._terms: dict[Value, Term] = {}
         self._pending: dict[Value, str] = {}
         self._before_changes: dict[str, str] = {}
+        self._ports: set[tuple[str, str]] = set()  # (in or out, name)
 
     # values --------------------------------------------------------------------------------------
 
@@ -208,11 +209,16 @@ class Scope:
     def add_input(self, name: str, value: Value, default: mdf.Plain = None) -> None:
         """An input port."""
         found = tensor_of(repr(value.name), value.type)
+        self._ports.add(("in", name))
         self.node.inputs.append(mdf.InputPort(name, default, _port_shape(found), _kind(found)))
+
+    def has_input(self, name: str) -> bool:
+        return ("in", name) in self._ports
 
     def add_output(self, name: str, text: str, type: Type | None) -> None:
         """An output port, unless it is there already."""
-        if all(port.id != name for port in self.node.outputs):
+        if ("out", name) not in self._ports:
+            self._ports.add(("out", name))
             found = tensor_of(repr(name), type)
             self.node.outputs.append(mdf.OutputPort(name, text, _port_shape(found), _kind(found)))
 
@@ -275,6 +281,7 @@ class ModelBuilder:
         self.owners: dict[Value, Scope] = {}
         self.alias: dict[Value, Value] = {}
         self._runs: dict[Scope, Value] = {}
+        self._connected: set[tuple[Scope, Scope]] = set()
         loops = [Loop(node) for _, node in graph.walk() if is_loop(node)]
         self.several = len(loops) > 1
         for loop in loops:
@@ -321,12 +328,12 @@ class ModelBuilder:
     ) -> None:
         """An edge from an output port, which hands out a value (or the parameter that it is called by)."""
         sender.add_output(port, port if value is None else sender.named(value), type)
-        if all(one.id != receiving for one in receiver.node.inputs):
+        if not receiver.has_input(receiving):
             receiver.add_input(receiving, Value(receiving, type))
         name = self.names.fresh(f"{sender.node.id}_{port}_{receiver.node.id}")
+        self._connected.add((sender, receiver))
         self.made.edges.append(mdf.Edge(name, sender.node.id, receiver.node.id, port, receiving))
 
     def connected(self, sender: Scope, receiver: Scope) -> bool:
         """Whether an edge leads from one node to another."""
-        ends = sender.node.id, receiver.node.id
-        return any((edge.sender, edge.receiver) == ends for edge in self.made.edges)
+        return (sender, receiver) in self._connected

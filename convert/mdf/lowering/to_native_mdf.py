@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ....passes.defaults import default_of
+from ....passes.garbage import bulk
 from ....passes.graph import NOTES, Graph
 from ....passes.tensor import TensorData
 from ....runtime.oracles.mdf_names import METADATA, STYLE
@@ -143,6 +144,11 @@ def lower_stateful(graph: Graph) -> mdf.Model:
     Raises:
         Unsupported: an operator or a type isn't supported by MDF, or a size that must be known isn't.
     """
+    with bulk():
+        return _lowered(graph)
+
+
+def _lowered(graph: Graph) -> mdf.Model:
     defaults = {value.name: data for value in graph.inputs if (data := default_of(value)) is not None}
     source = prepared(graph)
     builder = ModelBuilder(source)

@@ -19,7 +19,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ....passes.constant_analysis import remembered
 from ....passes.errors import InvalidModel, Unsupported
+from ....passes.garbage import bulk
 from ....passes.graph import DEFAULT, Graph, Value
 from ....passes.hub import HUB
 from ....passes.names import Names
@@ -50,6 +52,11 @@ def raise_model(model: Model) -> Graph:
         InvalidModel: an expression is none, or names something unknown.
         Unsupported: what the hub can't express, or what isn't well defined.
     """
+    with remembered(), bulk():
+        return _as_array_or_list(model)
+
+
+def _as_array_or_list(model: Model) -> Graph:
     try:
         return _raised(model)
     except InvalidModel:

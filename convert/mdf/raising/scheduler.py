@@ -74,6 +74,7 @@ class Wiring:
 
     def __init__(self, graph: Graph) -> None:
         self.nodes = {node.id: node for node in graph.nodes}
+        self._ports = {(node.id, port.id): port for node in graph.nodes for port in node.inputs}
         self.edges: dict[tuple[str, str], list[Edge]] = {}
         self.dependencies: dict[str, list[str]] = {node.id: [] for node in graph.nodes}
         for edge in graph.edges:
@@ -88,7 +89,7 @@ class Wiring:
 
     def port(self, edge: Edge) -> InputPort:
         """The input port that an edge leads to."""
-        return next(port for port in self.nodes[edge.receiver].inputs if port.id == edge.receiver_port)
+        return self._ports[edge.receiver, edge.receiver_port]
 
     def _sets(self, graph: Graph) -> list[list[str]]:
         sorter = TopologicalSorter(self.dependencies)
