@@ -140,7 +140,7 @@ def _window_fault(node: Node) -> str:
 
 def _columns_fault(node: Node) -> str:
     """Why lists of windows aren't those of an image of so many axes."""
-    counts = {f"input {index}": shape[0] for index in (1, 2) if (shape := _shape(node, index))}
+    counts: dict[str, Dim | float] = {f"input {index}": shape[0] for index in (1, 2) if (shape := _shape(node, index))}
     for name, entries in _PER_AXIS.items():
         listed = node.attributes.get(name)
         if isinstance(listed, list | tuple) and listed:
