@@ -329,3 +329,32 @@ def test_a_constant_added_to_a_product_by_open_rows(openvino: Runner) -> None:
     x, w = f32([[1, 2, 3], [4, 5, 6]]), f32([[1, 0, 2], [0, -1, 1]])
     ((found,),) = openvino.lowered(graph_of(text), [{"x": x, "w": w}])
     np.testing.assert_array_equal(found, x @ w.T + f32([10, 20]))
+
+
+AT_LEAST_ONE = {
+    "branches": "if_c = If (c) <then_branch = t () => (p) { p = Identity (a) }, else_branch = e () => (q) "
+    "{ q = Concat <axis = 0> (a, a) }> z = Neg (if_c)",
+    "joined": "z = Concat <axis = 0> (a, b)",
+    "padded": "pads = Constant <value = int64[4] {1, 0, 1, 0}> () z = Pad (b, pads)",
+}
+
+
+@pytest.mark.parametrize("text", AT_LEAST_ONE.values(), ids=AT_LEAST_ONE)
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_stack_after_no_pass_of_what_has_some_rows_at_least(openvino: Runner, text: str, inside: bool) -> None:
+    """OpenVINO's CPU makes 0 rows of it, as of all it doesn't know the size of."""
+    outside, within = ("", text) if inside else (text, "")
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 24]>
+      g (int64 m, bool c, float[1, 3] a, float[n, 3] b) => (float[T, k, 3] y) {{
+        {outside}
+        y = Loop (m, "") <body = l (int64 i, bool go) => (bool on, float[k, 3] e) {{
+          on = Identity (go) {within} e = Exp (z) }}> }}""")
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    a, b = f32([[1, 2, 3]]), f32([[3, 2, 1], [0, 1, 2]])
+    feeds = [{"m": i64(passes), "c": np.array(c), "a": a, "b": b} for c in (True, False) for passes in (0, 2)]
+    found = openvino.lowered(raise_graph(read_model(model)), feeds, recompile="always")
+    for (one,), given in zip(found, feeds, strict=True):
+        wanted = session.run(None, {key.name: given[key.name] for key in session.get_inputs()})[0]
+        assert one.shape[0] == given["m"] and one.shape[2] == 3
+        if given["m"]:  # nobody says how many rows nothing has
+            np.testing.assert_allclose(one, wanted, rtol=1e-6, strict=True)

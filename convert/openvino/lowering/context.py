@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.rewrite import Builder
+from .. import result_types as types
+from ..layers import LAYERS
 
 _MOST_DATA = 1024  # elements of a constant that is looked at
 _SHAPED = frozenset(
     ["Broadcast", "Interpolate", "OneHot", "Pad", "Range", "Reshape", "Slice", "Tile", "TopK", "VariadicSplit"]
 )
 """Operators with inputs, behind the first, that say how large the result is."""
+_SIZED_BY_OPERANDS = (
+    *(types.SAME, types.ELEMENTWISE, types.PREDICATE, types.SELECT, types.CONVERT, types.CONVERT_LIKE),
+    *(types.TRANSPOSE, types.UNSQUEEZE, types.REDUCE, types.MATMUL),
+)
+"""The results of layers each of whose open sizes is one of an operand's."""
 _NATURAL_IF_INPUT_IS = frozenset(["Convert", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze", "ReduceProd"])
 
 
@@ -35,6 +42,7 @@ class Context:
         self._known: dict[Value, bool] = {}
         self._sources: dict[Value, list[Value | None]] = {}  # of Parameters
         self._hides: dict[Value, bool] = {}
+        self._limits: dict[Value, bool] = {}
         self.magnitudes: dict[Value, Any] = {}
         self.rounded: list[str] = []
 
@@ -74,25 +82,32 @@ class Context:
     def hides_sizes(self, value: Value) -> bool:
         """Whether OpenVINO may know less of a value's sizes than its type tells: it is made of something whose shape
         is computed when the model runs, or that comes out of a loop or a branch."""
+        return self._reaches(value, self._has_computed_shape, self._hides)
+
+    def limits_sizes(self, value: Value) -> bool:
+        """Whether OpenVINO may know of an open size of a value that it is some number at least: it comes of more than
+        the open sizes of what is fed with, which are 0 or more."""
+        return self._reaches(value, _makes_sizes, self._limits)
+
+    def _reaches(self, value: Value, holds: Callable[[Node], bool], found: dict[Value, bool]) -> bool:
+        """Whether a value is made of what such a node gives, in this body or around it; `found` remembers."""
         seen, stack = set[Value](), [value]
         while stack:
             top = stack.pop()
-            if top is None or self._hides.get(top) or self._has_computed_shape(top.producer):
-                self._hides[value] = True
+            if top is None or found.get(top) or (top.producer is not None and holds(top.producer)):
+                found[value] = True
                 return True
-            if top in seen or top in self._hides:
+            if top in seen or top in found:
                 continue
             seen.add(top)
             if top.producer is None:
                 stack += self._sources.get(top, ())
             elif top.producer.op_type != "ShapeOf":  # whose size is a rank
                 stack += (item for item in top.producer.inputs if item is not None)
-        self._hides.update(dict.fromkeys(seen, False))
+        found.update(dict.fromkeys(seen, False))
         return False
 
-    def _has_computed_shape(self, node: Node | None) -> bool:
-        if node is None:
-            return False
+    def _has_computed_shape(self, node: Node) -> bool:
         return bool(node.regions) or (
             node.op_type in _SHAPED and not all(item is None or self.is_known(item) for item in node.inputs[1:])
         )
@@ -128,6 +143,12 @@ class Context:
         if not waiting:
             self._known[value] = True
         return waiting[:1]
+
+
+def _makes_sizes(node: Node) -> bool:
+    layer = LAYERS.get(node.op_type)
+    opens = any(value.type is None or value.tensor.static_shape is None for value in node.outputs)
+    return opens and (layer is None or layer.result not in _SIZED_BY_OPERANDS)
 
 
 def context_of(op: Builder) -> Context:

@@ -11,6 +11,7 @@ What differs between the two sides, and what stands for it:
 | a range of a sequence | the CPU ignores an offset | cut before the loop |
 | a stack in reverse | `Model.evaluate` doesn't reverse | turned round after the loop |
 | a stack along an axis behind one of size 0 | the CPU divides by 0 | stacked along the first axis, then transposed |
+| no passes, open sizes are 0 | the CPU dies where it knows of one that it is more | cut to an end it can't know |
 | no passes, an empty stack | the CPU leaves an earlier run's shape | cut to the number of passes |
 | a captured value | a Parameter and a port | the same; a constant is copied into the body |
 | the condition as the body sees it | not to be had | true: else the body wouldn't run |
@@ -79,9 +80,13 @@ Finish = Callable[[Value, Value | None], Value]
 
 
 def _leave_stacked(
-    assembly: Assembly, node: Node, slot: Stacked, value: Value, type: Type | None
+    assembly: Assembly, node: Node, slot: Stacked, value: Value, type: Type | None, certain: bool
 ) -> tuple[int, Finish]:
-    """The port of a stack, and what is left to do with it once the number of passes is known (i64 [])."""
+    """The port of a stack, and what is left to do with it once the number of passes is known (i64 []).
+
+    Args:
+        certain: there is at least one pass.
+    """
     op, body = assembly.op, assembly.body
     flat = slot.part is not None
     axis = axis_of(node, slot.axis, rank_of(node, value) + (not flat))
@@ -93,6 +98,8 @@ def _leave_stacked(
     sizes = [size if isinstance(size, int) else 0 for size in value.tensor.shape or ()]
     if any(sizes) and context_of(op).hides_sizes(value):  # after no pass they must be known from here
         value = body.Reshape(value, i64(body, sizes), special_zero=True)
+    if not certain:
+        value = _of_any_size(assembly, value, axis if flat else None)
     place = axis  # where the stack's axis belongs; `axis` is where it is until the end
     if not all(isinstance(size, int) for size in (value.tensor.shape or ())[:place]):
         if flat:
@@ -122,6 +129,22 @@ def _leave_stacked(
         return stack
 
     return port, finish
+
+
+def _of_any_size(assembly: Assembly, value: Value, stacked: int | None) -> Value:
+    """A value of which OpenVINO knows of no open size that it is more than 0, as it makes it after no pass.
+
+    Args:
+        stacked: the axis that parts are stacked along, whose size is known.
+    """
+    sizes = value.tensor.shape or ()
+    open_axes = [axis for axis, size in enumerate(sizes) if not isinstance(size, int) and axis != stacked]
+    if not open_axes or not context_of(assembly.op).limits_sizes(value):
+        return value
+    body, type = assembly.body, value.type
+    end = body.Add(i64(body, [np.iinfo(np.int32).max] * len(open_axes)), assembly.nought())
+    starts, steps = (i64(body, [one] * len(open_axes)) for one in (0, 1))
+    return body.Slice(value, starts, end, steps, i64(body, open_axes), _types=[type])
 
 
 def _from_front(rank: int, axis: int) -> list[int]:
@@ -209,7 +232,7 @@ def loop(op: Builder, node: Node) -> list[Value]:
             continue
         value = outs[entry.indices.body_output]
         if isinstance(entry.slot, Stacked):
-            finishing.append(_leave_stacked(assembly, node, entry.slot, value, entry.result.type))
+            finishing.append(_leave_stacked(assembly, node, entry.slot, value, entry.result.type, certain))
             continue
         entered_as = arguments[entry.indices.body_input]
         assert entry.operand is not None
