@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from .attributes import NodeAttributes
 
+POOLS = frozenset(("AveragePool", "LpPool", "MaxPool"))
+
 
 @dataclass(frozen=True, slots=True)
 class Windows:
@@ -44,6 +46,20 @@ def extent(kernel: int, dilation: int) -> int:
     return (kernel - 1) * dilation + 1
 
 
+def may_hang_over(attrs: NodeAttributes) -> bool:
+    """Whether windows of a pool may need more than there is with the padding, over axes of some sizes."""
+    kernel = attrs.ints("kernel_shape")
+    rank, mode = len(kernel), attrs.string("auto_pad", "NOTSET")
+    strides, dilations = steps(attrs, rank)
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        return False
+    pads = attrs.ints("pads", (0,) * (2 * rank)) if mode == "NOTSET" else [0] * (2 * rank)
+    return any(
+        stride > 1 and (attrs.flag("ceil_mode") or 1 + pads[axis] + pads[axis + rank] < extent(size, dilation))
+        for axis, (size, stride, dilation) in enumerate(zip(kernel, strides, dilations, strict=True))
+    )
+
+
 def steps(attrs: NodeAttributes, rank: int) -> tuple[list[int], list[int]]:
     """Strides and dilations, 1 where none are given."""
     return attrs.ints("strides", (1,) * rank), attrs.ints("dilations", (1,) * rank)
@@ -52,7 +68,9 @@ def steps(attrs: NodeAttributes, rank: int) -> tuple[list[int], list[int]]:
 def windows(attrs: NodeAttributes, spatial: Sequence[int], kernel: Sequence[int]) -> Windows:
     """The windows that strides, dilations, pads, auto_pad and ceil_mode describe over axes of these sizes.
 
-    Windows that would begin in the padding at the end are left out.
+    Windows that would begin in the padding at the end are left out. A pool has one window over an axis that is short of
+    it by less than a stride, with or without ceil_mode: ONNX's inference and ONNX Runtime divide towards 0. A
+    convolution has none: ONNX Runtime refuses it.
     """
     rank = len(spatial)
     strides, dilations = steps(attrs, rank)
@@ -69,8 +87,9 @@ def windows(attrs: NodeAttributes, spatial: Sequence[int], kernel: Sequence[int]
             last = missing - first
         elif mode in ("NOTSET", "VALID"):
             room = size + first + last - reach
-            count = (-(-room // stride) if attrs.flag("ceil_mode") else room // stride) + 1
-            if attrs.flag("ceil_mode") and (count - 1) * stride >= size + first:
+            up = attrs.flag("ceil_mode") or (room < 0 and attrs.node.op_type in POOLS)
+            count = (-(-room // stride) if up else room // stride) + 1
+            if up and (count - 1) * stride >= size + first:
                 count -= 1
         else:
             raise ValueError(f"unknown auto_pad {mode!r}")

@@ -17,7 +17,7 @@ from ..opset.steps import chained
 from ..preconditions import dtype_of, rank_of, required
 from ..rewrite import Builder, collect, combine, rule
 from ..types import DType
-from ..windows import windows
+from ..windows import may_hang_over, windows
 from .common import cast, formulas, numbers, working
 
 _OF_FLOATS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
@@ -158,17 +158,19 @@ def pooled_norm(op: Builder, node: Node) -> Value:
     The sum is the average of a window that counts its padding, times the window's size.
 
     Raises:
-        Unsupported: windows that reach over the padding of an image of unknown sizes.
+        Unsupported: windows that may reach over the padding of an image of unknown sizes.
     """
     x, attrs = required(node, 0), NodeAttributes(node)
     names = ("kernel_shape", "strides", "pads", "dilations", "auto_pad")
     same = {name: node.attributes.get(name) for name in names}
-    if attrs.flag("ceil_mode"):
-        sizes = x.tensor.static_shape
-        if sizes is None:
-            raise Unsupported(node, "windows that reach over the padding (ceil_mode) of an image of unknown sizes")
-        view = windows(attrs, sizes[2:], attrs.ints("kernel_shape"))
-        same |= {"pads": [*view.before, *view.behind], "auto_pad": None}
+    sizes = x.tensor.shape
+    spatial = [size for size in (sizes or ())[2:] if isinstance(size, int)]
+    if sizes is not None and len(spatial) == len(sizes) - 2:
+        view = windows(attrs, spatial, attrs.ints("kernel_shape"))
+        if any(more for _, more in view.overhang):
+            same |= {"pads": [*view.before, *view.behind], "auto_pad": None}
+    elif may_hang_over(attrs):
+        raise Unsupported(node, "windows that may reach over the padding of an image of unknown sizes")
     powers, root = _powers(op, node, x)
     means = expr(op, op.AveragePool(powers, count_include_pad=1, **same))
     return ((means * math.prod(attrs.ints("kernel_shape"))) ** root).cast(dtype_of(node, x)).value()

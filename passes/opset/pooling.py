@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..attributes import NodeAttributes
 from ..build import Expr, expr, product, shape_vector, size_of, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
 from ..tensor import TensorData
 from ..types import DType
+from ..windows import may_hang_over, windows
 from .build import StepBuilder
 from .offsets import arange, certain, flattened, gathered, remainder, total, unravelled
 from .regular_steps import added, added_output, both, dropped, or_else, through
@@ -66,7 +68,8 @@ def _line(op: StepBuilder, node: Node, axis: int) -> _Line:
         first, last = (small, missing - small) if mode == "SAME_UPPER" else (missing - small, small)
     else:
         room, up = length + first + last - reach, bool(attribute(node, "ceil_mode", 0))
-        windows = (room + (stride - 1 if up else 0)) // stride + 1
+        has_some = (room > -stride) & (length + first > 0)
+        windows = where(has_some, (room.maximum(0) + (stride - 1 if up else 0)) // stride + 1, 0)
         if up:
             windows = where((windows - 1) * stride < length + first, windows, windows - 1)
     offset = expr(op, np.arange(kernel[axis]).reshape(-1, 1) * dilation, _I64)
@@ -262,6 +265,31 @@ def _float_power(op: StepBuilder, node: Node) -> Made:
     return changed(node, p=float(attribute(node, "p", 2)))
 
 
+def _no_overhang_counted(op: StepBuilder, node: Node) -> Made:
+    """The only window on an axis that is shorter is of what there is.
+
+    ONNX Runtime's older kernel divides by the size of the whole window instead, unless it rounds up: here that is the
+    same number of windows.
+
+    Raises:
+        Unsupported: whether a window hangs over is only known when the model runs.
+    """
+    attrs, shape = NodeAttributes(node), required(node, 0).tensor.static_shape
+    if not attrs.flag("count_include_pad") or attrs.flag("ceil_mode") or not may_hang_over(attrs):
+        return None
+    if not any(attrs.ints("pads", ())) or attrs.string("auto_pad", "NOTSET") == "VALID":
+        return changed(node, count_include_pad=0)
+    if shape is None:
+        raise Unsupported(node, "windows that may hang over count what is there with version 19")
+    view = windows(attrs, shape[2:], attrs.ints("kernel_shape"))
+    if not any(more for _, more in view.overhang):
+        return None
+    up = windows(NodeAttributes(changed(node, ceil_mode=1)), shape[2:], attrs.ints("kernel_shape"))
+    if up.output != view.output:
+        raise Unsupported(node, "windows that hang over count what is there with version 19")
+    return changed(node, ceil_mode=1)
+
+
 def _no_window_on_pads(op: StepBuilder, node: Node) -> Made:
     """ceil_mode leaves out a window that starts behind the data.
 
@@ -298,7 +326,7 @@ ROWS = {
     ("MaxPool", 12): through(DType.FLOAT32, DType.INT8, DType.UINT8),
     ("AveragePool", 7): added(count_include_pad=0),
     ("AveragePool", 10): or_else(added(ceil_mode=0), pooled),
-    ("AveragePool", 19): or_else(added(dilations=1), pooled),
+    ("AveragePool", 19): or_else(both(Step(same, _no_overhang_counted), added(dilations=1)), pooled),
     # storage_order speaks of the Indices only
     ("MaxPool", 8): or_else(both(Step(same, dropped("storage_order").up), added_output("Indices", 1)), pooled),
     ("MaxPool", 10): or_else(added(ceil_mode=0, dilations=1), pooled),

@@ -144,7 +144,7 @@ TERMS: dict[str, Count] = {
 
 SHAKEN: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("RNN", "GRU", "LSTM"), (0, 2, 3)),  # what the hidden state brings, and two biases that may cancel
-    "BatchNormalization": (0, 3),  # the mean may cancel with the bias
+    "BatchNormalization": (0, 2, 3),  # any two of them may cancel
     **dict.fromkeys(("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"), ()),  # they compare first
     **dict.fromkeys(("Resize", "Upsample", "GridSample", "RoiAlign"), (0,)),
     **dict.fromkeys(("FlexAttention", "LinearAttention"), (0, 1, 2)),
@@ -173,7 +173,7 @@ FIRST_STEPS: dict[str, tuple[int, ...]] = {
 """Operators in steps, of which the first look at these inputs alone: where those are constants, another file may hold
 rounded what they make of them."""
 
-NEVER_EXACT = frozenset({"DFT", "STFT", "Mod"})
+NEVER_EXACT = frozenset({"BatchNormalization", "DFT", "STFT", "Mod"})
 """Sums with factors that no type holds, and what some runtimes compute as x - y * floor(x / y): that a type holds a
 result doesn't say that it was rounded nowhere."""
 

@@ -11,14 +11,14 @@ from backedge.passes.graph import Graph, Node
 from backedge.runtime.wide.arithmetic import element_type
 from backedge.runtime.wide.model import DOUBLE, WIDEST, WideModel, computes_double
 from backedge.runtime.wide.noise import HALVES, Noise
-from backedge.runtime.wide.terms import ABSOLUTE, MOVES, NEVER_EXACT
+from backedge.runtime.wide.terms import ABSOLUTE, FUNCTIONS, MOVES, NEVER_EXACT
 
 from .running import SECONDS, Feed, Outputs, TooSlow, time_limit
 
 MOST = 2.0**20
 """Units of float32 in the last place, beyond which all is noise."""
 
-_INEXACT = ABSOLUTE | NEVER_EXACT
+_INEXACT = ABSOLUTE | FUNCTIONS | NEVER_EXACT
 _RUNS = 8
 
 

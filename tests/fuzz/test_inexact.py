@@ -45,3 +45,13 @@ def test_a_whole_number_that_rounding_decides_on_is_told(factor: float, turns: b
     right[3] = 1
     noise = carried(to_hub(load(tmp_path / "m.onnx")), {"n": np.array(6)}, [right], apart)
     assert noise == (np.inf if turns else 0)
+
+
+@pytest.mark.parametrize(("x", "turns"), [(-1e-4, True), (-0.5, False)])
+def test_a_comparison_that_rounding_decides_on_is_told(x: float, turns: bool, tmp_path) -> None:
+    """asin(-1e-4) is nearer to -1e-4 than a unit of float32."""
+    text = '<ir_version: 9, opset_import: ["": 18]> g (float[1] x) => (bool[1] y) { a = Asin(x) y = Greater(x, a) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    feed = {"x": np.array([x], np.float32)}
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), feed, [np.array([not turns])], apart)
+    assert noise == (np.inf if turns else 0)

@@ -135,6 +135,23 @@ def test_windows_that_reach_beyond_the_end(xla: Xla) -> None:
     assert counted.reshape(-1).tolist() == [0.5, 2.5, 4.5, 3]
 
 
+def test_the_only_window_may_be_larger_than_what_there_is(xla: Xla) -> None:
+    """Where what is missing is less than a stride; values: ONNX Runtime."""
+
+    def make(op: Any, x: Any) -> Any:
+        options = {"kernel_shape": [5], "strides": [3], "pads": [1, 1]}
+        return (
+            *(op.call(name, x, **options) for name in ("MaxPool", "AveragePool", "LpPool")),
+            op.AveragePool(x, count_include_pad=1, **options),
+            op.MaxPool(x, kernel_shape=[5], strides=[3]),
+        )
+
+    graph, feeds = built(make, f32([[3, 4]]))
+    ((largest, mean, norm, counted, none),) = xla.lowered(graph, feeds)
+    assert [float(found.item()) for found in (largest, mean, norm, counted)] == [4, 3.5, 5, 1.75]
+    assert none.shape == (1, 1, 0)
+
+
 def test_means_leave_out_pads_unless_told(xla: Xla) -> None:
     graph, feeds = built(
         lambda op, x: (

@@ -66,6 +66,10 @@ POOLS = [
     ((1, 2, 4, 5, 6), {"kernel_shape": [2, 3, 6], "strides": [1, 2, 1]}),
     ((0, 2, 8), {"kernel_shape": [3]}),
     ((2, 2, 11), {"kernel_shape": [6], "strides": [2], "auto_pad": "SAME_LOWER"}),
+    *(((1, 2, 3, 2), {"kernel_shape": [size, 1], "strides": [3, 1]}) for size in (4, 5, 6, 7)),
+    *(((1, 2, 3), {"kernel_shape": [size], "strides": [3], "ceil_mode": 1}) for size in (5, 6, 7)),
+    ((1, 1, 2), {"kernel_shape": [5], "strides": [4], "auto_pad": "VALID"}),
+    ((1, 1, 2), {"kernel_shape": [4], "dilations": [2], "strides": [4], "pads": [1, 1]}),
 ]
 
 
@@ -101,6 +105,18 @@ def test_last_window_may_hang_over() -> None:
         f32([[[1.5, 3.5, 5]]]),
     )
     same(run_op("MaxPool", x, kernel_shape=[1], strides=[3], pads=[0, 1], ceil_mode=1), f32([[[1, 4]]]))
+
+
+def test_the_only_window_may_be_larger_than_what_there_is() -> None:
+    """As ONNX Runtime has it, which divides the room by the stride towards 0: short of a stride there is none."""
+    x = f32([[[1, 2, 6]]])
+    for size, pads, counted, mean in ((4, [0, 0], 0, 3), (6, [1, 0], 0, 3), (6, [1, 0], 1, 9 / 4)):
+        options = {"kernel_shape": [size], "strides": [3], "pads": pads}
+        same(run_op("AveragePool", x, count_include_pad=counted, **options), f32([[[mean]]]))
+        same(run_op("LpPool", x, p=1, **options), f32([[[9]]]))
+    for name in ("AveragePool", "LpPool", "MaxPool"):
+        assert run_op(name, x, kernel_shape=[6], strides=[3]).shape == (1, 1, 0)
+        assert run_op(name, f32([[[]]]), kernel_shape=[2], strides=[3]).shape == (1, 1, 0)
 
 
 def test_averages_with_and_without_padding() -> None:

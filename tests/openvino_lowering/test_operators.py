@@ -555,6 +555,16 @@ ROWS = [
         [f32([[[3, 4]]])],
         [f32([[[3.5]]]), f32([[[1.75]]]), f32([[[5]]]), f32([[[3]]]), i64([[[0]]])],
     ),
+    Row(  # values: ONNX Runtime
+        "pools whose only window spans more than there is, rounding down",
+        "g (float[1, 1, 2] x) => (float[1, 1, 1] a, float[1, 1, 1] b, float[1, 1, 1] c, float[1, 1, 1] d, "
+        "int64[1, 1, 1] e) { a = AveragePool <kernel_shape = [5], strides = [4], pads = [1, 1]> (x) "
+        "b = AveragePool <kernel_shape = [5], strides = [3], pads = [1, 1], count_include_pad = 1> (x) "
+        'c = LpPool <kernel_shape = [3], strides = [3], auto_pad = "VALID"> (x) '
+        "d, e = MaxPool <kernel_shape = [2], strides = [3], dilations = [2]> (x) }",
+        [f32([[[3, 4]]])],
+        [f32([[[3.5]]]), f32([[[1.75]]]), f32([[[5]]]), f32([[[3]]]), i64([[[0]]])],
+    ),
     Row(
         "normalizations",
         "g (float[1, 2, 2] x, float[2] s, float[2] b) => (float[1, 2, 2] y, float[1, 2, 2] z, float[1, 2, 1] mean, "

@@ -14,7 +14,7 @@ import onnxruntime
 import pytest
 from backedge.passes.errors import Unsupported
 
-from .harness import converted, down, f32, i64, operators, parse
+from .harness import checked, converted, down, f32, i64, operators, parse
 
 LINE = f32([10, 20, 30, 40])
 
@@ -453,6 +453,29 @@ def test_average_pool_over_the_end_counts_what_is_there(include: int) -> None:
         f" count_include_pad = {include}> (x) }}"
     )
     assert down(text, 11, 9, SEVEN)[0].tolist() == [[[1, 2.5, 2, 2]]]
+
+
+@pytest.mark.parametrize("size", ["2", "n"])
+@pytest.mark.parametrize("target", [18, 9])
+def test_average_pool_of_less_than_a_window_counts_what_is_there(size: str, target: int) -> None:
+    """What lies behind the padding never counts: ONNX Runtime's older kernel divides by all of the window there."""
+    pool = "AveragePool <kernel_shape = [5], strides = [3], count_include_pad = 1"
+    text = f"(float[1, 1, {size}] x) => (float[1, 1, m] y) {{ y = {pool}, pads = [1, 1]> (x) }}"
+    model = checked(converted(parse(text, 19), target))
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    assert session.run(None, {"x": f32([[3, 4]])})[0].tolist() == [[[1.75]]]
+
+
+@pytest.mark.parametrize("pool", ["MaxPool <", "LpPool <p = 1, "])
+@pytest.mark.parametrize(("length", "ceil", "expected"), [(4, 0, 1), (3, 0, 1), (2, 0, 0), (2, 1, 0), (1, 1, 0)])
+def test_pools_of_less_than_a_window(pool: str, length: int, ceil: int, expected: int) -> None:
+    """There is one window if less than a stride is missing; by gathers where an open size has dilations."""
+    text = (
+        f"(float[1, 1, n] x) => (float[1, 1, m] y) {{ y = {pool} kernel_shape = [2], dilations = [4], strides = [3],"
+        f" ceil_mode = {ceil}> (x) }}"
+    )
+    (found,) = down(text, 18, 9, f32([[*range(length, 0, -1)]]))
+    assert found.tolist() == [[[length] * expected]]
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("SAME_UPPER", [2, 4, 5]), ("SAME_LOWER", [2, 3, 5])])

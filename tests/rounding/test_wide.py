@@ -195,6 +195,26 @@ def test_a_mean_and_a_bias_cancel_where_the_number_is_small(tmp_path) -> None:
     assert spreads.item() < 1e-2
 
 
+def test_a_bias_cancels_with_what_is_scaled(tmp_path) -> None:
+    """What rounds before the sum is as large as the bias is: ONNX Runtime's formula, and NumPy's."""
+    size, random = 20000, np.random.default_rng(5)
+    text = f"""(float[1,{size}] x, float[{size}] s, float[{size}] b, float[{size}] m, float[{size}] v)
+        => (float[1,{size}] y) {{ y = BatchNormalization<epsilon=0.0>(x, s, b, m, v) }}"""
+    feed = {key: random.normal(size=size).astype(F32) for key in "xsm"}
+    feed["v"] = random.uniform(0.5, 2, size).astype(F32)
+    scaled = (feed["x"] - feed["m"]) / np.sqrt(feed["v"]) * feed["s"]
+    feed["b"] = (-scaled * random.uniform(0.99, 1.01, size)).astype(F32)
+    narrow = scaled + feed["b"]
+    feed["x"] = feed["x"].reshape(1, size)
+    wide = model(tmp_path, text)
+    exact = wide.exact(feed)[0]["y"]
+    far = spread(exact, [wide.noisy(feed, Noise(seed))["y"] for seed in range(16)])
+    (theirs,) = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, feed)
+    for found in (theirs, narrow.reshape(1, size)):
+        assert 1 < distance(exact, found.astype(float), far).max() <= 6
+    assert far.max() < 1e-4
+
+
 def test_what_a_pass_hands_on_is_off_by_a_share_of_one(tmp_path) -> None:
     """By so many units of a function, which the next pass makes 32 times as large."""
     text = """(float[3,1,1] x, float[1,1,1] w, float[1,1,1] r) => (float[3,1,1,1] y)

@@ -13,7 +13,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, flag, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
-from ....passes.windows import Windows, extent, transposed, windows
+from ....passes.windows import POOLS, Windows, extent, transposed, windows
 from ..text.tree import Labels, WindowDim
 from .reduce import larger
 from .tools import (
@@ -53,10 +53,12 @@ def windows_of(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> Windo
     """The windows over spatial axes of these sizes.
 
     Raises:
-        InvalidModel: they don't fit. There is none over an axis that is short of one step; over shorter ones ONNX
-            Runtime and ONNX's inference have as many as a division gives that rounds towards 0.
+        InvalidModel: those of a convolution don't fit. There is none over an axis that is short of one step; over
+            shorter ones ONNX's inference has as many as a division gives that rounds towards 0.
     """
     found = windows(check_axes(node, len(sizes), kernel), sizes, kernel)
+    if node.op_type in POOLS:
+        return found
     for size, pads, width, dilation, stride in zip(
         sizes, found.pads, kernel, found.dilations, found.strides, strict=True
     ):

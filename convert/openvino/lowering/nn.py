@@ -12,7 +12,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ....passes.windows import windows
+from ....passes.windows import extent, may_hang_over, windows
 from ..layers import HUB_ATTRIBUTES
 from .elementwise import row
 from .tools import along, convert, i64, number, reshape, size_of, slice_axis, with_size
@@ -171,19 +171,25 @@ def _pool(node: Node, x: Value) -> dict[str, Any]:
     spatial, rounds_up = _spatial(node, x), flag(node, "ceil_mode")
     kernel = list(node.attributes["kernel_shape"])
     made = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
-    if rounds_up and made["auto_pad"] == "explicit":
+    if made["auto_pad"] == "valid":
+        made["auto_pad"] = "explicit"
+    if made["auto_pad"] == "explicit":
         made["pads_end"] = [
-            behind + _missing(size_of_axis(x, axis), (size - 1) * step + 1 - before - behind)
-            for axis, (size, step, before, behind) in enumerate(
-                zip(kernel, made["dilations"], made["pads_begin"], made["pads_end"], strict=True), start=2
+            behind + _missing(node, size_of_axis(x, axis), extent(size, step) - before - behind, stride)
+            for axis, (size, step, before, behind, stride) in enumerate(
+                zip(kernel, made["dilations"], made["pads_begin"], made["pads_end"], made["strides"], strict=True),
+                start=2,
             )
         ]
     return made | {"kernel": kernel, "rounding_type": "ceil_torch" if rounds_up else "floor"}
 
 
-def _missing(length: int | None, reach: int) -> int:
+def _missing(node: Node, length: int | None, reach: int, stride: int) -> int:
     """Elements that an axis has less than the only window on it spans, which OpenVINO wouldn't load."""
-    return 0 if length is None else max(reach - length, 0)
+    missing = 0 if length is None else max(reach - length, 0)
+    if missing >= stride:
+        raise Unsupported(node, f"an axis of {length} elements without a window, which OpenVINO doesn't load")
+    return missing
 
 
 @rule("", "AveragePool")
@@ -192,10 +198,11 @@ def average_pool(op: Builder, node: Node) -> Value:
     spatial, padded = _spatial(node, x), flag(node, "count_include_pad")
     attributes = _pool(node, x)
     made = op.AvgPool(x, **{"exclude-pad": not padded}, **attributes)
-    if not padded or not flag(node, "ceil_mode") or attributes["auto_pad"] != "explicit":
+    pads = _pads(node, spatial)
+    hangs_over = flag(node, "ceil_mode") or attributes["pads_end"] != pads["pads_end"]
+    if not padded or not hangs_over or attributes["auto_pad"] != "explicit":
         return made
     # OpenVINO's CPU would count what lies behind the padding, too: the padding made elements, nothing is padded
-    pads = _pads(node, spatial)
     whole = op.Pad(x, *(i64(op, [0, 0, *pads[side]]) for side in ("pads_begin", "pads_end")), number(op, node, 0, x))
     spare = [more - given for more, given in zip(attributes["pads_end"], pads["pads_end"], strict=True)]
     attributes |= {"pads_begin": [0] * spatial, "pads_end": spare}
@@ -235,7 +242,7 @@ def lp_pool(op: Builder, node: Node) -> Value:
     wide = convert(op, node, x, DType.FLOAT32) if kind.bits < 32 else x
     powers = op.Power(op.Abs(wide), number(op, node, order, wide))
     attributes = _pool(node, x)
-    if flag(node, "ceil_mode") and attributes["auto_pad"] == "explicit":
+    if may_hang_over(NodeAttributes(node)):
         attributes |= _whole_windows(node, x)
     mean = op.AvgPool(powers, **{"exclude-pad": False}, **attributes)
     size = math.prod(node.attributes["kernel_shape"])
