@@ -19,6 +19,7 @@ from .values import (
     stack,
     transpose,
     unsqueeze,
+    where_values,
 )
 
 __all__ = [
@@ -49,4 +50,5 @@ __all__ = [
     "transpose",
     "unsqueeze",
     "where",
+    "where_values",
 ]

@@ -107,6 +107,13 @@ def cast(op: Builder, value: Value, dtype: DType, where: object = None) -> Value
     return op.Cast(value, to=enum_of(dtype, where or value), _types=[TensorType(dtype, value.tensor.shape)])
 
 
+def where_values(op: Builder, condition: Value, then: Value, otherwise: Value) -> Value:
+    """Where; of booleans by And and Or, as ONNX Runtime has no kernel for these."""
+    if then.tensor.dtype is not DType.BOOL:
+        return op.Where(condition, then, otherwise)
+    return op.Or(op.And(condition, then), op.And(op.Not(condition), otherwise))
+
+
 # shapes --------------------------------------------------------------------------------------------
 
 

@@ -242,6 +242,11 @@ def _axes_twice(case: Case) -> bool:
     return axes is not None and np.unique(np.asarray(axes) % case.first.ndim).size < np.size(axes)
 
 
+def _sizes_wrap_around(case: Case) -> bool:
+    """Sizes so far below 0 that int64 doesn't hold what is to be cut off."""
+    return any(int(size) + 2**63 <= max(case.first.shape) for size in np.asarray(case.operands[1]).flat)
+
+
 def _whole_by_rounding(case: Case) -> bool:
     """Powers of negative numbers by halves so large that hardly any between two whole ones is left."""
     exponent = np.asarray(case.operands[1])
@@ -260,6 +265,7 @@ UNDEFINED = (
     ),
     _row("ReduceMean ReduceMax ReduceMin ReduceLogSum ReduceLogSumExp", _empty, "a reduction of nothing"),
     _row("Pad", _axes_twice, "an axis named twice"),
+    _row("CenterCropPad", _sizes_wrap_around, "sizes below 0, of which ONNX Runtime's differences overflow"),
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),
     _row("QuantizeLinear", _nan, "NaN as an integer"),
     _row("DynamicQuantizeLinear", _any_infinite, "NaN as an integer, which the zero point or a quotient is"),

@@ -175,3 +175,16 @@ def test_operands_that_nobody_defines(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
     x = np.zeros(2, np.float32)
     assert settled(to_hub(load(path)), {"x": x, "a": np.array([0, -1])}).refused
+
+
+def test_sizes_that_nobody_defines(tmp_path: Path) -> None:
+    """ONNX Runtime makes nothing of sizes below 0, and leaves all where the difference from a size overflows."""
+    text = "g (float[3] x, int64[1] n) => (float[m] y) { y = CenterCropPad (x, n) }"
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    graph, x = to_hub(load(path)), np.zeros(3, np.float32)
+    (told,) = settled(graph, {"x": x, "n": np.array([-(2**63) + 3])}).known
+    assert told.startswith("CenterCropPad-18: nobody defines")
+    found = settled(graph, {"x": x, "n": np.array([-(2**63) + 4])})
+    assert not found.known
+    assert found.outputs[0].shape == (0,)

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from backedge.convert.files import to_dialect
 from backedge.convert.format import FORMATS
+from backedge.convert.onnx.lowering import lower_graph
+from backedge.convert.onnx.write import write
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.types import DType, tensor
+from backedge.runtime.executor import Executor, never_compile
+from backedge.runtime.kernels.base import ExecutionError
+from backedge.runtime.oracles import run_file
 
 from .hand import Hand, dynamic
 
@@ -126,6 +131,32 @@ def test_choosing_and_masking_with_aligned_dimensions():
     condition = np.array([[True, False, True], [False, False, True]])
     (found,) = run("Select", 1, condition, a, b, auto_broadcast="pdpd")
     assert np.array_equal(found, np.where(condition[:, :, None], a, b[:, :, None]))
+
+
+def test_an_order_that_may_be_empty():
+    """Without axes it reverses; some of them are none."""
+    x = noise(2, 3, 4)
+    hand = Hand()
+    order = hand.input(i64(2, 0, 1), tensor(DType.INT64, None))
+    raised = hand.raised(hand.layer("Transpose", 1, hand.input(x), order))
+    for axes in ([2, 0, 1], [0, 1, 2], []):
+        (found,) = Executor(raised, never_compile).run({"x0": np.array(axes, np.int64), "x1": x}).values()
+        assert np.array_equal(found, x.transpose(axes or None))
+    with pytest.raises(ExecutionError):
+        Executor(raised, never_compile).run({"x0": i64(1, 0), "x1": x})
+
+
+def test_choosing_among_bools(tmp_path):
+    """ONNX Runtime has no Where of them."""
+    condition, a, b = (np.array(one) for one in ([[True], [False]], [True, False, True], [False, True, True]))
+    hand = Hand()
+    made = hand.layer("Select", 1, *map(hand.input, (condition, a, b)))
+    write(lower_graph(hand.raised(made), 21), tmp_path / "m.onnx")
+    (outcome,) = run_file("onnxruntime", tmp_path / "m.onnx", [hand.feeds])
+    assert outcome.outputs is not None, outcome.error
+    (found,) = outcome.outputs.values()
+    assert found.dtype == np.bool_
+    assert np.array_equal(found, np.where(condition, a, b))
 
 
 def test_scattering_whole_slices_at_one_index():

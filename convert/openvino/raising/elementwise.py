@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....passes.build import cast, constant_like, expr, reshape, size_of, squeeze
+from ....passes.build import cast, constant_like, expr, reshape, size_of, squeeze, where_values
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, input_of, size_of_axis
@@ -145,7 +145,7 @@ def _compared(least: Value, one: Value) -> Value | None:
 def select(op: Builder, node: Node) -> Results:
     """Select-1: "pdpd" aligns with the second input."""
     condition, chosen, other = aligned(op, node, 3, base=1)
-    return op.Where(cast(op, condition, DType.BOOL), chosen, other)
+    return where_values(op, cast(op, condition, DType.BOOL), chosen, other)
 
 
 @rule(DOMAIN, "IsFinite")

@@ -73,10 +73,13 @@ def transpose(op: Builder, node: Node) -> Results:
     if known is not None:
         return op.Transpose(x, perm=known or None)
     rank = rank_of(node, x)
-    if order.size(0).item() != rank:
-        raise Unsupported(node, "how many axes its order names isn't known")
+    count = order.size(0).item()
+    if count not in (None, rank):
+        raise Unsupported(node, f"its order names {count} axes, of {rank}")
     if not rank:
         return op.Identity(x)
+    if count is None:  # none, or all
+        order = build.concat(op, [order.reshape(-1, rank), [list(range(rank))[::-1]]]).gather(0)
     sizes, steps = build.shape_of(op, x), _steps(op, x, rank)
     places = [
         (build.arange(op, sizes.gather(axis)) * steps.gather(axis)).unsqueeze(*range(1, rank - index))

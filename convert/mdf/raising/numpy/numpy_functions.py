@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .....passes.build import reshape, transpose
+from .....passes.build import reshape, transpose, where_values
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
 from .....passes.protos import ENUMS
@@ -30,7 +30,6 @@ from .values import (
     promoted_dtype,
     scalar,
     size_number,
-    where_values,
 )
 
 # choices -----------------------------------------------------------------------------------------

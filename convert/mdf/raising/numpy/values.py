@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .....passes.build import reshape
+from .....passes.build import reshape, where_values
 from .....passes.certain_size import check_array
 from .....passes.constant_analysis import static_array
 from .....passes.errors import InvalidModel, Unsupported
@@ -412,13 +412,6 @@ def _narrowest_dtype(a: Kind, b: Kind) -> DType | None:
     if len(least) == 1 and a.python == b.python and a.blurred is b.blurred is None:
         return None
     return min(least, key=lambda dtype: (dtype.is_float, dtype.bits, dtype.value))
-
-
-def where_values(op: Builder, condition: Value, then: Value, otherwise: Value) -> Value:
-    """Where; ONNX Runtime has none of booleans."""
-    if then.tensor.dtype is not DType.BOOL:
-        return op.Where(condition, then, otherwise)
-    return op.Or(op.And(condition, then), op.And(op.Not(condition), otherwise))
 
 
 def one_of(op: Builder, condition: Value, then: Value, otherwise: Value) -> Value:
