@@ -17,7 +17,7 @@ from ..opset.steps import chained
 from ..preconditions import dtype_of, rank_of, required
 from ..rewrite import Builder, collect, combine, rule
 from ..types import DType
-from ..windows import may_hang_over, windows
+from ..windows import windows
 from .common import cast, formulas, numbers, working
 
 _OF_FLOATS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
@@ -158,7 +158,7 @@ def pooled_norm(op: Builder, node: Node) -> Value:
     The sum is the average of a window that counts its padding, times the window's size.
 
     Raises:
-        Unsupported: windows that may reach over the padding of an image of unknown sizes.
+        Unsupported: windows that reach over the padding of an image of unknown sizes.
     """
     x, attrs = required(node, 0), NodeAttributes(node)
     names = ("kernel_shape", "strides", "pads", "dilations", "auto_pad")
@@ -169,8 +169,8 @@ def pooled_norm(op: Builder, node: Node) -> Value:
         view = windows(attrs, spatial, attrs.ints("kernel_shape"))
         if any(more for _, more in view.overhang):
             same |= {"pads": [*view.before, *view.behind], "auto_pad": None}
-    elif may_hang_over(attrs):
-        raise Unsupported(node, "windows that may reach over the padding of an image of unknown sizes")
+    elif attrs.flag("ceil_mode"):
+        raise Unsupported(node, "windows that reach over the padding (ceil_mode) of an image of unknown sizes")
     powers, root = _powers(op, node, x)
     means = expr(op, op.AveragePool(powers, count_include_pad=1, **same))
     return ((means * math.prod(attrs.ints("kernel_shape"))) ** root).cast(dtype_of(node, x)).value()

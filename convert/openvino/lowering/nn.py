@@ -12,7 +12,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ....passes.windows import extent, may_hang_over, windows
+from ....passes.windows import extent, windows
 from ..layers import HUB_ATTRIBUTES
 from .elementwise import row
 from .tools import along, convert, i64, number, reshape, size_of, slice_axis, with_size
@@ -242,26 +242,21 @@ def lp_pool(op: Builder, node: Node) -> Value:
     wide = convert(op, node, x, DType.FLOAT32) if kind.bits < 32 else x
     powers = op.Power(op.Abs(wide), number(op, node, order, wide))
     attributes = _pool(node, x)
-    if may_hang_over(NodeAttributes(node)):
-        attributes |= _whole_windows(node, x)
+    sizes = [size_of_axis(x, axis) for axis in range(2, _spatial(node, x) + 2)]
+    if flag(node, "ceil_mode") and attributes["auto_pad"] == "explicit" and None in sizes:
+        raise Unsupported(node, "windows that hang over the end of an open size")
+    if None not in sizes:  # over an open one that is short of its only window OpenVINO fails
+        attributes |= _whole_windows(node, [size for size in sizes if size is not None])
     mean = op.AvgPool(powers, **{"exclude-pad": False}, **attributes)
     size = math.prod(node.attributes["kernel_shape"])
     root = op.Power(op.Multiply(mean, number(op, node, size, wide)), number(op, node, 1 / order, wide))
     return convert(op, node, root, kind)
 
 
-def _whole_windows(node: Node, x: Value) -> dict[str, Any]:
-    """Pads behind that the last window ends with: a mean over one that hangs over is of what there is.
-
-    Raises:
-        Unsupported: a size is open.
-    """
-    sizes = [size_of_axis(x, axis) for axis in range(2, _spatial(node, x) + 2)]
-    if None in sizes:
-        raise Unsupported(node, "windows that may hang over the end of an open size")
-    known = [size for size in sizes if size is not None]
-    found = windows(NodeAttributes(node), known, node.attributes["kernel_shape"])
-    return {"pads_end": found.behind, "rounding_type": "floor"}
+def _whole_windows(node: Node, sizes: Sequence[int]) -> dict[str, Any]:
+    """Pads behind that the last window ends with: a mean over one that hangs over is of what there is."""
+    found = windows(NodeAttributes(node), sizes, node.attributes["kernel_shape"])
+    return {"pads_end": found.behind, "rounding_type": "floor"} if any(more for _, more in found.overhang) else {}
 
 
 @rule("", "MaxUnpool")
