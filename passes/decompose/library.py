@@ -35,6 +35,7 @@ from . import (
     recurrent,
     sampling,
     shapes,
+    signal,
     training,
     trees,
 )
@@ -112,7 +113,7 @@ def _builder_at_opset(node: Node, opset: int) -> tuple[Builder, Node | None]:
 
 _FAMILIES = (
     *(arithmetic, attention, features, max_pooling, models, normalization, quantization),
-    *(recurrent, sampling, shapes, training, trees),
+    *(recurrent, sampling, shapes, signal, training, trees),
 )
 DECOMPOSITIONS = combine(*(family.RULES for family in _FAMILIES))
 
