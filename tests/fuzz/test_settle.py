@@ -120,6 +120,19 @@ def test_pads_below_nothing_are_no_truth(stride: int, tmp_path: Path) -> None:
     assert (np.shape(theirs) != np.shape(ours["y"])) == bool(told) == (stride == 2)
 
 
+@pytest.mark.parametrize(("value", "told"), [(0.1765017, True), (0.0, False)])
+def test_a_mean_off_by_rounding_is_no_truth(value: float, told: bool, tmp_path: Path) -> None:
+    """Of three equal numbers: divided by 3, or multiplied by its reciprocal, their sum is another one."""
+    x = np.full(3, value, np.float32)
+    mean = x.sum(dtype=np.float32) * (np.float32(1) / np.float32(3))
+    assert (abs(mean - x[0]) > 1e-9) == told
+    path = tmp_path / "m.onnx"
+    text = "g (float[1, 3] x) => (float[1, 3] y) { y = MeanVarianceNormalization <axes = [1]> (x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    _, found = Ours(to_hub(load(path))).run({"x": x[None]})
+    assert bool(found) == told
+
+
 def test_what_two_runtimes_give_is_no_fault_of_theirs(tmp_path: Path) -> None:
     _, event = judged(*KNOWN["Shrink"], tmp_path, EXECUTOR)
     assert event.kind == EXECUTOR
