@@ -223,6 +223,17 @@ def _equal(case: Case) -> bool:
     return bool((sums != sums.astype(np.float32)).any() or (count & (count - 1) and equal.any()))
 
 
+def _counted_by_rounding(case: Case) -> bool:
+    """Numbers in a range of which there are more, or fewer, where float32 counts them."""
+    if case.first.dtype not in (np.float16, np.float32):
+        return False
+    start, limit, step = (np.asarray(one).astype(np.float32) for one in case.operands)
+    with np.errstate(all="ignore"):
+        wide = (limit.astype(np.float64) - start) / step
+        narrow = (limit - start) / step, (limit - start) * (np.float32(1) / step)
+    return any(np.ceil(one) != np.ceil(wide) for one in narrow)
+
+
 def _negative_pads(case: Case) -> bool:
     """A transposed convolution whose result, without pads, is smaller than `auto_pad` makes it."""
     given, kernel = case.node.attributes, np.shape(case.operands[1])[2:]
@@ -255,6 +266,7 @@ UNDEFINED = (
         "integers that overflow, or that a float64 doesn't hold; ONNX Runtime computes in floats",
     ),
     _row("ReduceMean ReduceMax ReduceMin ReduceLogSum ReduceLogSumExp", _empty, "a reduction of nothing"),
+    _row("Range", _counted_by_rounding, "a range of as many numbers as the type says in which they are counted"),
     _row("Pad", _axes_twice, "an axis named twice"),
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),
     _row("QuantizeLinear", _nan, "NaN as an integer"),
