@@ -221,10 +221,28 @@ def _beyond_single(case: Case) -> bool:
     return case.first.dtype.kind in "iu" and bool((np.abs(case.first.astype(np.float64)) > 2**24).any())
 
 
-def _equal_halves(case: Case) -> bool:
-    """Equal numbers of float16, which has no 1e-9 to add to a deviation of 0."""
+def _equal(case: Case) -> bool:
+    """Equal numbers of float16, which has no 1e-9 to add to a deviation of 0, or of float32 whose mean rounds."""
     x, axes = case.first, tuple(case.node.attributes.get("axes", (0, 2, 3)))
-    return x.dtype == np.float16 and x.size > 0 and bool((np.ptp(x, axis=axes) == 0).any())
+    if x.dtype not in (np.float16, np.float32) or not x.size:
+        return False
+    equal = x.max(axis=axes)[np.ptp(x, axis=axes) == 0].astype(np.float64)
+    if x.dtype == np.float16:
+        return equal.size > 0
+    count = x.size // x.max(axis=axes).size
+    sums = np.multiply.outer(np.arange(1, count + 1), equal)
+    return bool((sums != sums.astype(np.float32)).any() or (count & (count - 1) and equal.any()))
+
+
+def _counted_by_rounding(case: Case) -> bool:
+    """Numbers in a range of which there are more, or fewer, where float32 counts them."""
+    if case.first.dtype not in (np.float16, np.float32):
+        return False
+    start, limit, step = (np.asarray(one).astype(np.float32) for one in case.operands)
+    with np.errstate(all="ignore"):
+        wide = (limit.astype(np.float64) - start) / step
+        narrow = (limit - start) / step, (limit - start) * (np.float32(1) / step)
+    return any(np.ceil(one) != np.ceil(wide) for one in narrow)
 
 
 def _negative_pads(case: Case) -> bool:
@@ -264,6 +282,7 @@ UNDEFINED = (
         "integers that overflow, or that a float64 doesn't hold; ONNX Runtime computes in floats",
     ),
     _row("ReduceMean ReduceMax ReduceMin ReduceLogSum ReduceLogSumExp", _empty, "a reduction of nothing"),
+    _row("Range", _counted_by_rounding, "a range of as many numbers as the type says in which they are counted"),
     _row("Pad", _axes_twice, "an axis named twice"),
     _row("CenterCropPad", _sizes_wrap_around, "sizes below 0, of which ONNX Runtime's differences overflow"),
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),
@@ -281,7 +300,11 @@ UNDEFINED = (
         _spreads_too_far,
         "numbers whose squares overflow, of which a variance's formula may take others",
     ),
-    _row("MeanVarianceNormalization", _equal_halves, "equal numbers in float16, which has no 1e-9"),
+    _row(
+        "MeanVarianceNormalization",
+        _equal,
+        "equal numbers in float16, which has no 1e-9, or with a mean off by a rounding error, which is more than 1e-9",
+    ),
 )
 """What no text defines, by the operands alone: results of such a run say nothing of a conversion."""
 

@@ -55,3 +55,19 @@ def test_a_comparison_that_rounding_decides_on_is_told(x: float, turns: bool, tm
     feed = {"x": np.array([x], np.float32)}
     noise = carried(to_hub(load(tmp_path / "m.onnx")), feed, [np.array([not turns])], apart)
     assert noise == (np.inf if turns else 0)
+
+
+@pytest.mark.parametrize(("third", "turns"), [(-0.1614241600036621, True), (-0.163, False)])
+def test_a_step_that_the_way_to_divide_decides_on_is_told(third: float, turns: bool, tmp_path) -> None:
+    text = """<ir_version: 8, opset_import: ["": 12]> g (float[4] x) => (uint8[4] y) {
+        y, s, z = DynamicQuantizeLinear (x) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    x = np.array([0.9685449600219727, 0.9685449600219727, third, -0.6456966400146484], np.float32)
+    span, one, most = x.max() - x.min(), np.float32(1), np.float32(255)
+    divided, multiplied = (
+        np.clip(np.rint(x / scale) + np.rint(-x.min() / scale), 0, 255).astype(np.uint8)
+        for scale in (span / most, span * (one / most))
+    )
+    assert np.array_equal(divided, multiplied) != turns
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), {"x": x}, [divided], apart)
+    assert noise == (np.inf if turns else 0)

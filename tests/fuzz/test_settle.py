@@ -9,10 +9,12 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from backedge.convert import convert
 from backedge.convert.files import load, to_hub
 from backedge.runtime.kernels import norm
 
 from .paths import DOUBT, EXECUTOR, EXPLAINED, Event, Ours, Truth, apart, settle, shown
+from .running import run_file
 from .settle import settled
 
 Feed = dict[str, Any]
@@ -118,6 +120,35 @@ def test_pads_below_nothing_are_no_truth(stride: int, tmp_path: Path) -> None:
     ours, told = Ours(to_hub(load(path))).run(feed)
     (theirs,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
     assert (np.shape(theirs) != np.shape(ours["y"])) == bool(told) == (stride == 2)
+
+
+@pytest.mark.parametrize(("value", "told"), [(0.1765017, True), (0.0, False)])
+def test_a_mean_off_by_rounding_is_no_truth(value: float, told: bool, tmp_path: Path) -> None:
+    """Of three equal numbers: divided by 3, or multiplied by its reciprocal, their sum is another one."""
+    x = np.full(3, value, np.float32)
+    mean = x.sum(dtype=np.float32) * (np.float32(1) / np.float32(3))
+    assert (abs(mean - x[0]) > 1e-9) == told
+    path = tmp_path / "m.onnx"
+    text = "g (float[1, 3] x) => (float[1, 3] y) { y = MeanVarianceNormalization <axes = [1]> (x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    _, found = Ours(to_hub(load(path))).run({"x": x[None]})
+    assert bool(found) == told
+
+
+@pytest.mark.parametrize(("start", "told"), [(0.49999994, True), (0.5, False)])
+def test_how_many_a_range_has_by_rounding_is_no_truth(start: float, told: bool, tmp_path: Path) -> None:
+    """ONNX Runtime counts in float64, OpenVINO in float32."""
+    path, made = tmp_path / "m.onnx", tmp_path / "m.xml"
+    text = "g (float a, float b, float c) => (float[n] y) { y = Range (a, b, c) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    convert(path, made, verify=0)
+    feed = {name: np.array(value, np.float32) for name, value in zip("abc", (start, 5.5, 0.5), strict=True)}
+    wide, narrow = (
+        run_file(by, at, [feed], ["y"]).outputs[0] for by, at in (("onnxruntime", path), ("openvino", made))
+    )
+    assert wide and narrow and (len(wide[0]) != len(narrow[0])) == told
+    _, found = Ours(to_hub(load(path))).run(feed)
+    assert bool(found) == told
 
 
 def test_what_two_runtimes_give_is_no_fault_of_theirs(tmp_path: Path) -> None:

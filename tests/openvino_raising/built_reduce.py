@@ -20,6 +20,11 @@ def attention(name, *inputs, causal=False, **rest):
     )
 
 
+SQUARING = (
+    lambda x: node("MVN", 6, x, i64([2, 3]), eps=0.1, normalize_variance=True, eps_mode="INSIDE_SQRT"),
+    lambda x: node("NormalizeL2", 1, x, i64([1]), eps=0.5, eps_mode="add"),
+    lambda x: node("GRN", 1, x, bias=0.5),
+)
 CASES = table(
     [
         *[
@@ -130,6 +135,10 @@ CASES = table(
             for mode in ("add", "max")
         ],
         ("grn", [floats(2, 3, 2, 2)], lambda x: node("GRN", 1, x, bias=0.5)),
+        *[
+            (f"halves_whose_squares_overflow_{number}", [floats(2, 3, 2, 2, scale=400.0).astype(np.float16)], build)
+            for number, build in enumerate(SQUARING)
+        ],
         (
             "batch_norm_1",
             [floats(2, 3, 4, 4), floats(3), floats(3, seed=1), floats(3, seed=2), positive(3)],

@@ -8,6 +8,7 @@ from ....passes.preconditions import input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ..dialect import DOMAIN
+from .sampling import in_float32
 from .support import (
     Results,
     call,
@@ -95,6 +96,7 @@ def _normalized(x: Expr, axes: Expr, variance: bool, eps: float, inside: bool) -
 
 
 @rule(DOMAIN, "MVN")
+@in_float32
 def mvn(op: Builder, node: Node) -> Results:
     """MVN-1 (axes by attribute, or all but the batch, with or without the channels) and MVN-6 (axes an input)."""
     x = input_of(node)
@@ -111,6 +113,7 @@ def mvn(op: Builder, node: Node) -> Results:
 
 
 @rule(DOMAIN, "NormalizeL2")
+@in_float32
 def normalize_l2(op: Builder, node: Node) -> Results:
     """NormalizeL2-1: eps is added to the sum of squares, or is its least value."""
     x, axes = input_of(node, 0), input_of(node, 1)
@@ -122,6 +125,7 @@ def normalize_l2(op: Builder, node: Node) -> Results:
 
 
 @rule(DOMAIN, "GRN")
+@in_float32
 def grn(op: Builder, node: Node) -> Results:
     """GRN-1: by the root of the channels' sum of squares plus bias."""
     x = input_of(node)

@@ -18,7 +18,7 @@ _HALF = (DType.FLOAT16, DType.BFLOAT16)
 
 
 def in_float32(function: Rule) -> Rule:
-    """A rule that is also right for images in half precision, which OpenVINO computes in single."""
+    """A rule that is also right for numbers in half precision, which OpenVINO computes in single."""
 
     @functools.wraps(function)
     def compute(op: Builder, node: Node) -> Value | Sequence[Value] | None:
