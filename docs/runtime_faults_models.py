@@ -779,6 +779,17 @@ def onnxruntime_lost_bias() -> tuple[Any, Any]:
 
 @_fault(
     "onnxruntime",
+    "GridSample finds elements at places that int64 doesn't hold",
+    "GridSample: with padding_mode zeros, what is out of bounds is 0",
+    "no",
+)
+def onnxruntime_far_places() -> tuple[Any, Any]:
+    text = "g (float[1, 1, 1, 1] x, float[1, 1, 1, 2] g) => (float[1, 1, 1, 1] y) { y = GridSample (x, g) }"
+    return onnxruntime_run(text, 20, x=np.float32([[[[1]]]]), g=np.float32([[[[0, 1e30]]]])), [[[[0.0]]]]
+
+
+@_fault(
+    "onnxruntime",
     "Normalizer squares int32 in int32",
     "L2 normalization: rows of length 1; of int64 and float it gives them",
     _NAMED,
