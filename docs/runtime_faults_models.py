@@ -779,6 +779,19 @@ def onnxruntime_lost_bias() -> tuple[Any, Any]:
 
 @_fault(
     "onnxruntime",
+    "A Scan over no elements, along an axis behind another, kills the process",
+    "Scan-9: without an element the state stays as it was",
+    "no",
+    right="[7.0]",
+)
+def onnxruntime_scan_of_nothing() -> tuple[Any, Any]:
+    text = """g (float[1] x, float[2, n] z) => (float[1] y) { y = Scan <num_scan_inputs = 1, scan_input_axes = [1],
+        body = b (float[1] s, float[2] e) => (float[1] t) { t = Identity (s) }> (x, z) }"""
+    return onnxruntime_run(text, x=np.float32([7]), z=np.zeros((2, 0), np.float32)), [7.0]
+
+
+@_fault(
+    "onnxruntime",
     "GridSample finds elements at places that int64 doesn't hold",
     "GridSample: with padding_mode zeros, what is out of bounds is 0",
     "no",
