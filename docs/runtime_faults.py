@@ -51,7 +51,10 @@ def found(name: str) -> tuple[str, str]:
     return f"the process {_ENDS.get(done.returncode, f'ends with status {done.returncode}')}", ""
 
 
-_ENDS = dict.fromkeys((-signal.SIGABRT, -signal.SIGSEGV), "ends by SIGABRT or SIGSEGV")
+_ENDS = {
+    **dict.fromkeys((-signal.SIGABRT, -signal.SIGSEGV), "ends by SIGABRT or SIGSEGV"),
+    -signal.SIGFPE: "ends by SIGFPE",
+}
 """What writing beyond one's memory ends in is up to what stands there."""
 
 

@@ -544,6 +544,57 @@ def openvino_count_behind_constant() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A constant of float64 that a loop takes and a result is kills the process",
+    "a constant may go to any number of inputs",
+    "in IR that is written: such a constant stands twice",
+    right="[1.0, -0.25, 0.5403023058681398]",
+)
+def openvino_constant_for_two() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x, low, total, angle = (op.parameter([], ov.Type.f64) for _ in range(4))
+    given, other, zero = (op.constant(np.float64(number)) for number in (-0.25, -0.5, 0))
+    least = op.select(op.less(low, other), low, other)
+    onward, summed, turned = map(op.result, (op.constant(True), op.add(total, least), op.cos(angle)))
+    loop = op.loop(op.constant(2), op.constant(True))
+    loop.set_function(ov.Model([onward, summed, turned], [low, total, angle], "body"))
+    loop.set_special_body_ports([-1, 0])
+    loop.set_invariant_input(low, given.output(0))
+    loop.set_merged_input(total, zero.output(0), summed.output(0))
+    loop.set_merged_input(angle, zero.output(0), turned.output(0))
+    last, turns = (loop.get_iter_value(one.output(0), -1) for one in (summed, turned))
+    model = compiled(ov.Model(list(map(op.result, (op.add(last, x), given, turns))), [x], "m"))
+    return [found.tolist() for found in model([np.float64(2)]).values()], [1.0, -0.25, np.cos(1.0).item()]
+
+
+@_fault(
+    "openvino",
+    "A size by a bool that a loop of constants gives isn't loaded",
+    "Range-4 from 0 to 1: one number, 0",
+    "in IR that is written: refused",
+)
+def openvino_size_by_bool() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x, flag, value = op.parameter([1], ov.Type.i64), op.parameter([], ov.Type.boolean), op.parameter([], ov.Type.f64)
+    either, doubled = op.result(op.logical_or(flag, flag)), op.result(op.add(value, value))
+    onward, loop = op.result(op.constant(True)), op.loop(op.constant(3), op.constant(True))
+    loop.set_function(ov.Model([either, doubled, onward], [flag, value], "body"))
+    loop.set_special_body_ports([-1, 2])
+    loop.set_merged_input(flag, op.constant(True).output(0), either.output(0))
+    loop.set_merged_input(value, op.constant(np.float64(1)).output(0), doubled.output(0))
+    size = op.convert(loop.get_iter_value(either.output(0), -1), "i64")
+    counted = op.add(op.range(op.constant(0), size, op.constant(1), "i64"), x)
+    try:
+        return compiled(ov.Model([op.result(counted)], [x], "m"))([np.array([2])])[0].tolist(), [2]
+    except RuntimeError as error:
+        return f"an error: {str(error).strip().splitlines()[-1]}", [2]
+
+
+@_fault(
+    "openvino",
     "Integers are divided in float32",
     "123456789 is 12345678 times 10, and 9",
     "the report names it where a trial meets it",
@@ -724,6 +775,30 @@ def onnxruntime_lost_bias() -> tuple[Any, Any]:
     text = "g (float[1, 1, 1] x, float[1] s) => (float[1, 1, 1] y) { y = InstanceNormalization (x, s, s) }"
     bias = np.float32([0.001776])
     return onnxruntime_run(text, x=np.float32([[[1879]]]), s=bias), [[bias.tolist()]]
+
+
+@_fault(
+    "onnxruntime",
+    "A Scan over no elements, along an axis behind another, kills the process",
+    "Scan-9: without an element the state stays as it was",
+    "no",
+    right="[7.0]",
+)
+def onnxruntime_scan_of_nothing() -> tuple[Any, Any]:
+    text = """g (float[1] x, float[2, n] z) => (float[1] y) { y = Scan <num_scan_inputs = 1, scan_input_axes = [1],
+        body = b (float[1] s, float[2] e) => (float[1] t) { t = Identity (s) }> (x, z) }"""
+    return onnxruntime_run(text, x=np.float32([7]), z=np.zeros((2, 0), np.float32)), [7.0]
+
+
+@_fault(
+    "onnxruntime",
+    "GridSample finds elements at places that int64 doesn't hold",
+    "GridSample: with padding_mode zeros, what is out of bounds is 0",
+    "no",
+)
+def onnxruntime_far_places() -> tuple[Any, Any]:
+    text = "g (float[1, 1, 1, 1] x, float[1, 1, 1, 2] g) => (float[1, 1, 1, 1] y) { y = GridSample (x, g) }"
+    return onnxruntime_run(text, 20, x=np.float32([[[[1]]]]), g=np.float32([[[[0, 1e30]]]])), [[[[0.0]]]]
 
 
 @_fault(

@@ -128,7 +128,14 @@ def _adds_up(case: Case) -> bool:
     return bool(np.abs(a.astype(np.float64) - b.astype(np.float64)).max() <= limit)
 
 
+def _far_away(case: Case) -> bool:
+    """Places, counted in elements, that int64 doesn't hold."""
+    grid = np.asarray(case.operands[1]).astype(np.float64)
+    return bool((np.abs(grid) * max(case.first.shape, default=0) >= 2.0**63).any())
+
+
 ROWS = (
+    _row("GridSample", _far_away, "ONNX Runtime takes places that int64 doesn't hold for others"),
     _row("Range", _adds_up, "ONNX Runtime adds the step up; the definition multiplies it"),
     _row("Shrink", _doubles, "ONNX Runtime computes in float32"),
     _row("NonZero", lambda case: case.first.ndim == 0, "ONNX Runtime gives [1, N] for a scalar, not [0, N]"),

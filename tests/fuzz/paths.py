@@ -396,8 +396,8 @@ def _path(
             yield event
         if path in DEMANDED:
             kept = [n for n, error in enumerate(run.errors) if DEMANDED[path] not in error]
-            lists: list[Any] = [[one[n] for n in kept] for one in (feeds, wanted, limits, known, also, theirs)]
-            feeds, wanted, limits, known, also, theirs = lists
+            lists: list[Any] = [[one[n] for n in kept] for one in (feeds, wanted, limits, known, also)]
+            feeds, wanted, limits, known, also = lists
     try:
         own = Ours(to_hub(load(made)))
     except Exception as error:
@@ -414,7 +414,7 @@ def _path(
     if asked or bad == WRONG:
         yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
-    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, theirs, truth.loads, narrowed, hub)
+    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, also, truth.loads, narrowed, hub)
     if not bad:
         yield Event(path, FINE)
 
@@ -503,7 +503,10 @@ def _back(
     narrowed: bool,
     hub: Graph,
 ) -> Iterator[Event]:
-    """From there to ONNX, and run in ONNX Runtime, if that `loads` the model itself; `narrowed`: see `NARROWED`."""
+    """From there to ONNX, and run in ONNX Runtime, if that `loads` the model itself; `narrowed`: see `NARROWED`.
+
+    `others` is right, too, as on the way there: what is read of a file does what its runtime does.
+    """
     back = folder / "back.onnx"
     where = f"{path}, back"
     yield Event(where, "")

@@ -13,8 +13,8 @@ from onnx.reference import ReferenceEvaluator
 
 from .evaluate import results, single
 from .maker import OPSETS, Maker, Missing, Scope
-from .models import is_valid, make
-from .paths import DEMANDED, UNRUN, Run, apart, judged
+from .models import examined, is_valid, make
+from .paths import DEMANDED, FINE, UNRUN, Job, Run, apart, judged
 from .reduce import clean
 
 TESTS = Path(__file__).parent.parent
@@ -89,6 +89,14 @@ def test_what_a_format_demands_of_sizes_is_no_finding() -> None:
         run = Run([None], [text])
         assert [event.kind for event in judged("stablehlo", run, [{}], [[]], [0.0], [0])] == kinds
         assert [event.kind for event in judged("ir", run, [{}], [[]], [0.0], [0])] == [UNRUN]
+
+
+def test_what_a_runtime_is_known_for_comes_back() -> None:
+    """XLA makes 0 of a NaN that becomes an integer, and so does what is read of HLO; ONNX Runtime the lowest one."""
+    text = '<ir_version: 10, opset_import: ["" : 21]> g (float x) => (int64 y) { y = Cast <to = 7> (x) }'
+    model = onnx.parser.parse_model(text).SerializeToString()
+    job = Job(model, [{"x": np.array(np.nan, np.float32)}], paths=("stablehlo",), verdicts=0)
+    assert [event.kind for event in examined(job)] == [FINE]
 
 
 @pytest.mark.timeout(600)

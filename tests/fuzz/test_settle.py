@@ -219,3 +219,15 @@ def test_sizes_that_nobody_defines(tmp_path: Path) -> None:
     found = settled(graph, {"x": x, "n": np.array([-(2**63) + 4])})
     assert not found.known
     assert found.outputs[0].shape == (0,)
+
+
+def test_places_that_int64_does_not_hold(tmp_path: Path) -> None:
+    """ONNX Runtime finds an element there; what is out of bounds is 0."""
+    text = "g (float[1, 1, 1, 1] x, float[1, 1, 1, 2] g) => (float[a, b, c, d] y) { y = GridSample (x, g) }"
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 20]> {text}'), path)
+    graph, x = to_hub(load(path)), np.ones((1, 1, 1, 1), np.float32)
+    for place, known in ((1e30, True), (1e15, False)):
+        found = settled(graph, {"x": x, "g": np.float32([[[[0, place]]]])})
+        assert bool(found.known) == known
+        assert not found.unknown
