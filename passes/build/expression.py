@@ -198,7 +198,7 @@ class Expr:
     __sub__ = _binary("Sub", operator.sub)
     __mul__ = _binary("Mul", operator.mul)
     __truediv__ = _binary("Div", operator.truediv)
-    _quotient = _binary("Div", operator.floordiv)
+    _quotient = _binary("Div", lambda a, b: (a - np.fmod(a, b)) // b)
     __mod__ = _binary("Mod", operator.mod)
     __pow__ = _binary("Pow", operator.pow)
     __lt__ = _binary("Less", operator.lt, DType.BOOL)
@@ -225,7 +225,8 @@ class Expr:
     sqrt = _unary("Sqrt", np.sqrt)
 
     def __floordiv__(self, other: Operand) -> Self:
-        """
+        """The quotient of integers, rounded towards 0 as by Div, not downwards as by Python.
+
         Raises:
             Inconsistent: a number is divided by a known 0.
         """
