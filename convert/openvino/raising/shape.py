@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ....passes import build
 from ....passes.build import Expr, cast, expr
 from ....passes.errors import InvalidModel, Unsupported
@@ -79,7 +81,7 @@ def transpose(op: Builder, node: Node) -> Results:
     if not rank:
         return op.Identity(x)
     if count is None:  # none, or all
-        order = build.concat(op, [order.reshape(-1, rank), [list(range(rank))[::-1]]]).gather(0)
+        order = build.concat(op, [order.reshape(-1, rank), np.arange(rank)[None, ::-1]]).gather(0)
     sizes, steps = build.shape_of(op, x), _steps(op, x, rank)
     places = [
         (build.arange(op, sizes.gather(axis)) * steps.gather(axis)).unsqueeze(*range(1, rank - index))
