@@ -955,6 +955,19 @@ def reference_labels_below_0() -> tuple[Any, Any]:
 
 @_fault(
     "reference",
+    "BatchNormalization before version 14 normalizes by the batch's own numbers",
+    "BatchNormalization-9: (5 - 2) / sqrt(9) * 2 + 2 is 4; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_batches() -> tuple[Any, Any]:
+    text = """g (float[2,1] x, float[1] s, float[1] v) => (float[2,1] y)
+        { y = BatchNormalization <epsilon = 0.0> (x, s, s, s, v) }"""
+    feeds = {"x": np.float32([[5], [8]]), "s": np.float32([2]), "v": np.float32([9])}
+    return reference_run(text, 9, **feeds), [[4.0], [6.0]]
+
+
+@_fault(
+    "reference",
     "A tie in QLinearMatMul is rounded behind the zero point",
     "ONNX's text: x / scale is rounded to the even number, 2.5 to 2, and 3 is added",
     _DOUBTED,

@@ -28,6 +28,8 @@ _DISREGARDED = {
 }
 """Recurrent operators, and the attributes that it takes no notice of."""
 
+_BATCHES = "normalizes by the numbers of the batch itself in BatchNormalization before version 14"
+
 _SEQUENCE_LENS = 4
 
 _UNCOPIED: dict[str, tuple[int | None, str]] = {
@@ -47,11 +49,16 @@ OWN_DOMAIN = ("", "ai.onnx")
 
 def reference_faults(path: Path) -> str:
     """One line if onnx's reference evaluator computes something else than the specification says, else ""."""
-    model = _model(path, tuple(name.encode() for name in (*_WRONG, *_DISREGARDED, *onnx_trees.TREES)))
+    names = (*_WRONG, *_DISREGARDED, "BatchNormalization", *onnx_trees.TREES)
+    model = _model(path, tuple(name.encode() for name in names))
     for node in _nodes(model, onnx_trees.DOMAIN):
         what = onnx_trees.reference_fault(node) if node.op_type in onnx_trees.TREES else ""
         if what:
             return f"onnx's reference evaluator {what}"
+    if model is not None and any(_trains(part, part.opset_import) for part in model.functions):
+        return f"onnx's reference evaluator {_BATCHES}"
+    if model is not None and _trains(model.graph, model.opset_import):
+        return f"onnx's reference evaluator {_BATCHES}"
     for node in _nodes(model):
         if node.op_type in _WRONG:
             return f"onnx's reference evaluator {_WRONG[node.op_type]}"
@@ -103,9 +110,23 @@ def _moves_text(node: Any, body: Any) -> bool:
     return False
 
 
+def _is_before(version: int, imports: Any) -> bool:
+    """Whether operators of ONNX's own domain are older."""
+    return any(entry.domain in OWN_DOMAIN and entry.version < version for entry in imports)
+
+
+def _trains(part: Any, imports: Any) -> bool:
+    """Whether there is a BatchNormalization that the evaluator takes for one in training: versions 7 and 9 have no
+    attribute that says so, and it takes the one for momentum, or the missing one of version 6."""
+    if not _is_before(14, imports):
+        return False
+    found = (node for node in own_nodes(part) if node.op_type == "BatchNormalization")
+    return any(not any(attribute.name == "is_test" and attribute.i for attribute in node.attribute) for node in found)
+
+
 def _uses_mask(part: Any, imports: Any) -> bool:
     """Whether something is made of the mask of a Dropout before version 12."""
-    if all(entry.domain not in OWN_DOMAIN or entry.version >= 12 for entry in imports):
+    if not _is_before(12, imports):
         return False
     masks = {name for node in own_nodes(part) if node.op_type == "Dropout" for name in node.output[1:] if name}
     return bool(masks) and not masks.isdisjoint(_names_read(part))

@@ -340,6 +340,18 @@ def test_what_the_reference_disregards(tmp_path, op, rows, attributes, lengths, 
     assert np.allclose(found.outputs["y"], wanted.outputs["y"], atol=1e-6) != spoilt
 
 
+@pytest.mark.parametrize(("opset", "attribute"), [(9, ""), (9, "<momentum = 0.5>"), (13, ""), (14, "")])
+def test_the_reference_trains_before_version_14(tmp_path, opset, attribute):
+    """ONNX Runtime is the judge: nothing is trained in a model with one output."""
+    node = f"y = BatchNormalization{attribute}(x, s, s, s, v)"
+    path = model(tmp_path, f"g (float[2,1] x, float[1] s, float[1] v) => (float[2,1] y) {{ {node} }}", opset, 8)
+    feeds = [{"x": np.float32([[1], [4]]), "s": np.float32([2]), "v": np.float32([9])}]
+    [found], [wanted] = run_file("reference", path, feeds), run_file("onnxruntime", path, feeds)
+    assert wanted.usable and bool(found.fault) == (opset < 14)
+    same = found.outputs is not None and np.allclose(found.outputs["y"], wanted.outputs["y"], atol=1e-6)
+    assert same != bool(found.fault)
+
+
 def test_the_reference_is_not_believed_where_its_types_are_wrong(tmp_path):
     """It computes Adam in the types that NumPy makes of its operands: with T above 0 float64, at 0 float32."""
     path = tmp_path / "adam.onnx"
