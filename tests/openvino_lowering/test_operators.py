@@ -124,6 +124,18 @@ ROWS = [
         for declared, size, k in (("0", 0, 0), ("n", 0, 0), ("n", 3, 2), ("n", 3, 0))
         for kind, dtype in (("float16", np.float16), ("int64", np.int64))
     ],
+    # OpenVINO's Select of bools isn't loaded where the condition is chosen, too
+    *[
+        Row(
+            f"a choice of {then} or {otherwise}",
+            "g (float x, bool[2] b) => (bool[2] y) <float zero = {0}> "
+            f"{{ c = Less (x, zero) d = Less (x, zero) y = Where (c, {then}, {otherwise}) }}",
+            [np.float32(x), np.array([True, False])],
+            [np.where(x < 0, *({"b": [True, False]}.get(one, x < 0) for one in (then, otherwise)))],
+        )
+        for then, otherwise in (("c", "b"), ("b", "c"), ("d", "b"), ("b", "b"))
+        for x in (-1, 1)
+    ],
     # OpenVINO's CPU rounds quotients of 8 bits to the nearest
     Row(
         "quotients of small integers",

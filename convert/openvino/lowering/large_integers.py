@@ -68,7 +68,11 @@ def is_rounded(op: Builder, constant: Value) -> bool:
 
 @rule("", "Where")
 def where(op: Builder, node: Node) -> Value:
-    return chosen(op, *(required(node, index) for index in range(3)))
+    """Of bools without Select, which OpenVINO doesn't load where what is chosen turns out to be the condition."""
+    condition, a, b = (required(node, index) for index in range(3))
+    if a.tensor.dtype is DType.BOOL:
+        return op.LogicalOr(op.LogicalAnd(condition, a), op.LogicalAnd(op.LogicalNot(condition), b))
+    return chosen(op, condition, a, b)
 
 
 def compared(op: Builder, operator: str, a: Value, b: Value, zero: Value) -> Value:
