@@ -792,6 +792,19 @@ def onnxruntime_scan_of_nothing() -> tuple[Any, Any]:
 
 @_fault(
     "onnxruntime",
+    "MaxUnpool takes its indices for those of the shape that is given",
+    "MaxUnpool-9: of the shape that the window's attributes give; ONNX's test of it, and its reference",
+    _DOUBTED,
+)
+def onnxruntime_unpooled() -> tuple[Any, Any]:
+    text = """g (float[1, 1, 1, 1] x, int64[1, 1, 1, 1] i) => (float[1, 1, 2, 3] y) <int64[4] s = {1, 1, 2, 3}>
+        { y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (x, i, s) }"""
+    one = np.ones((1, 1, 1, 1), np.float32)
+    return onnxruntime_run(text, x=one, i=np.full(one.shape, 3)), [[[[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]]
+
+
+@_fault(
+    "onnxruntime",
     "GridSample finds elements at places that int64 doesn't hold",
     "GridSample: with padding_mode zeros, what is out of bounds is 0",
     "no",

@@ -97,6 +97,8 @@ def max_unpool(attrs: Attributes, x: Array, indices: Array, output_shape: Array 
     if output_shape is None:
         return result
     wanted = to_ints(output_shape)
+    if len(wanted) != result.ndim or any(size < have for size, have in zip(wanted, result.shape, strict=False)):
+        raise ValueError(f"output_shape {list(wanted)} holds no {list(result.shape)}")
     return padded(result, [(0, size - have) for size, have in zip(wanted, result.shape, strict=True)], "constant")
 
 

@@ -38,6 +38,8 @@ _UNCOPIED: dict[str, tuple[int | None, str]] = {
 }
 """Loops, how many of the body's inputs it loses so (None: all), and what it does."""
 
+_UNPOOL_SHAPE = 2
+
 _TEXT = 8
 """`TensorProto.STRING`."""
 
@@ -77,7 +79,8 @@ def onnxruntime_fault(path: Path) -> str:
 
     What the body of a loop gets without a node in between isn't copied for the body's result.
     """
-    model = _model(path, tuple(name.encode() for name in (*_UNCOPIED, "Dropout", onnx_trees.TREES[0])))
+    names = (*_UNCOPIED, "Dropout", "MaxUnpool", onnx_trees.TREES[0])
+    model = _model(path, tuple(name.encode() for name in names))
     for node in _nodes(model, onnx_trees.DOMAIN):
         what = onnx_trees.onnxruntime_fault(node) if node.op_type == onnx_trees.TREES[0] else ""
         if what:
@@ -87,6 +90,8 @@ def onnxruntime_fault(path: Path) -> str:
     if model is not None and _uses_mask(model.graph, model.opset_import):
         return _EMPTY_MASK
     for node in _nodes(model):
+        if node.op_type == "MaxUnpool" and len(node.input) > _UNPOOL_SHAPE and node.input[_UNPOOL_SHAPE]:
+            return "ONNX Runtime takes indices of MaxUnpool for those of the shape that is given"
         first, what = _UNCOPIED.get(node.op_type, (0, ""))
         for attribute in node.attribute if what else ():
             given = {value.name for value in attribute.g.input[:first]}

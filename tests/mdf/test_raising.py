@@ -343,9 +343,10 @@ def test_unknown_sizes_are_refused() -> None:
         raised(document({"A": node({"p": "x"}, input_ports={"x": {"shape": ["N"]}})}))
 
 
-def test_a_default_of_another_shape() -> None:
-    with pytest.raises(InvalidModel, match="isn't of its shape"):
-        raised(document({"A": node({"p": "x"}, input_ports={"x": {"shape": [2], "default_value": [1.0, 2.0, 3.0]}})}))
+@pytest.mark.parametrize("default", [[1.0, 2.0, 3.0], [{}, 1.0], ["one", "two"]])
+def test_a_default_of_another_shape_or_no_number(default: list[Any]) -> None:
+    with pytest.raises(InvalidModel, match="none of its type and its shape"):
+        raised(document({"A": node({"p": "x"}, input_ports={"x": {"shape": [2], "default_value": default}})}))
 
 
 # edges -------------------------------------------------------------------------------------------

@@ -124,6 +124,17 @@ ROWS = [
         for declared, size, k in (("0", 0, 0), ("n", 0, 0), ("n", 3, 2), ("n", 3, 0))
         for kind, dtype in (("float16", np.float16), ("int64", np.int64))
     ],
+    # OpenVINO loads no Einsum of nothing
+    *[
+        Row(
+            f"an Einsum of {kind} over an axis without elements",
+            f"g ({kind}[3, 0, 2] x) => ({kind}[3, 2, 2] y, {kind}[3, 2, 2] z) <{kind}[3, 2, 0] none = {{}}> "
+            '{ y = Einsum <equation = "...ij,...jk->...ik"> (none, x) z = MatMul (none, x) }',
+            [np.zeros((3, 0, 2), dtype)],
+            [np.zeros((3, 2, 2), dtype)] * 2,
+        )
+        for kind, dtype in (("int64", np.int64), ("float", np.float32), ("float16", np.float16))
+    ],
     # OpenVINO's Select of bools isn't loaded where the condition is chosen, too
     *[
         Row(

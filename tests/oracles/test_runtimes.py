@@ -340,6 +340,18 @@ def test_what_the_reference_disregards(tmp_path, op, rows, attributes, lengths, 
     assert np.allclose(found.outputs["y"], wanted.outputs["y"], atol=1e-6) != spoilt
 
 
+@pytest.mark.parametrize("shape", ["", ", s"])
+def test_onnxruntime_is_not_believed_about_indices_of_another_shape(tmp_path, shape):
+    """onnx's reference is the judge, which places what ONNX's own test of it has."""
+    node = f"y = MaxUnpool<kernel_shape = [2, 2], strides = [2, 2]>(x, i{shape})"
+    text = f"g (float[1,1,1,1] x, int64[1,1,1,1] i, int64[4] s) => (float[a,b,c,d] y) {{ {node} }}"
+    feeds = {"x": np.ones((1, 1, 1, 1), np.float32), "i": np.full((1, 1, 1, 1), 3), "s": np.array([1, 1, 3, 4])}
+    path = model(tmp_path, text, 17, 8)
+    [found], [wanted] = run_file("onnxruntime", path, [feeds]), run_file("reference", path, [feeds])
+    assert wanted.usable and bool(found.fault) == bool(shape)
+    assert np.array_equal(found.outputs["y"], wanted.outputs["y"]) != bool(shape)
+
+
 @pytest.mark.parametrize(("opset", "attribute"), [(9, ""), (9, "<momentum = 0.5>"), (13, ""), (14, "")])
 def test_the_reference_trains_before_version_14(tmp_path, opset, attribute):
     """ONNX Runtime is the judge: nothing is trained in a model with one output."""

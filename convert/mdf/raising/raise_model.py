@@ -134,8 +134,8 @@ class _Raising:
             default = np.asarray(0 if one.default is None else one.default).astype(dtype.numpy)
             if not one.required:
                 value.meta = {DEFAULT: TensorData.of(np.broadcast_to(default, shape), dtype)}
-        except ValueError:
-            raise InvalidModel(f"{where}: its default value isn't of its shape {shape}") from None
+        except (TypeError, ValueError):  # of what is no number, and of another shape
+            raise InvalidModel(f"{where}: its default value is none of its type and its shape {shape}") from None
         wide = DType.INT64 if dtype.is_integer and dtype is not DType.UINT64 else DType.FLOAT64
         kept = dtype in (DType.BOOL, DType.UINT64)
         number = Number(value if kept else cast(self.op, Number(value), wide, where))
