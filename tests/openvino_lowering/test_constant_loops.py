@@ -74,6 +74,17 @@ def test_runs(openvino: Runner, text: str, expected: np.ndarray) -> None:
         np.testing.assert_array_equal(found, expected + feed["x"])
 
 
+def test_float64(openvino: Runner) -> None:
+    """OpenVINO can't run Sign of float64 beforehand."""
+    text = """signs = Loop (two, go, doubles) <body = b (int64 j, bool c, double[2] v) => (bool d, double[2] w) {
+        d = Identity (c) w = Sign (v) }> r = Add (signs, x)"""
+    head = '<ir_version: 10, opset_import: ["": 21]> g (double x) => (double[2] r)'
+    constants = "<int64 two = {2}, bool go = {1}, double[2] doubles = {-6.5, 7.5}>"
+    graph = to_hub(read_model(parser.parse_model(f"{head} {constants} {{ {text} }}")))
+    ((found,),) = openvino.lowered(graph, [{"x": np.array(0.5)}])
+    np.testing.assert_array_equal(found, np.array([-0.5, 1.5]), strict=True)
+
+
 @pytest.mark.parametrize("type_", ["int64[0]", "float[N]", "bool", "float16[2, 3]"])
 def test_whatever_the_input_is(openvino: Runner, type_: str) -> None:
     """An input without elements, or of NaN, decides of nothing."""

@@ -1,8 +1,8 @@
 """Loops of constants that OpenVINO would run while it compiles, and can't.
 
 It runs a Loop whose inputs are all constants to put its results in its place, and fails where the body has a size that
-is known at run time only: that of a stack of another Loop, or of a value that grows. The number of passes of such
-a Loop therefore depends on an input of the model, though it is the same for all of them.
+is known at run time only: that of a stack of another Loop, or of a value that grows; and at some layers of float64. The
+number of passes of such a Loop therefore depends on an input of the model, though it is the same for all of them.
 """
 
 from __future__ import annotations
@@ -50,12 +50,16 @@ class _Hiding:
             graph.set_input(node, 0, self.builder(graph).Add(count, self._nought(graph, node)))
 
     def _fails(self, node: Node) -> bool:
+        """Whether it can't run a Loop then; of float64, some of which it can, only where there is an input."""
         if node.meta and ORIGIN in node.meta:  # as it was in the file
             return False
         if not all(value is None or self.context.is_known(value) for value in node.inputs):
             return False
-        made = (value for _, inner in node.regions["body"].walk() for value in inner.outputs)
-        return any(value.type is None or value.tensor.static_shape is None for value in made)
+        made = [value for _, inner in node.regions["body"].walk() for value in inner.outputs]
+        if any(value.type is None or value.tensor.static_shape is None for value in made):
+            return True
+        doubles = any(value.tensor.dtype is DType.FLOAT64 for value in made)
+        return doubles and any(map(_is_comparable, self.graph.inputs))
 
     def _nought(self, graph: Graph, node: Node) -> Value:
         """0 in a graph, i64 [], made of an input of the model."""
