@@ -76,13 +76,16 @@ def test_runs(openvino: Runner, text: str, expected: np.ndarray) -> None:
 
 def test_float64(openvino: Runner) -> None:
     """OpenVINO can't run Sign of float64 beforehand."""
-    text = """signs = Loop (two, go, doubles) <body = b (int64 j, bool c, double[2] v) => (bool d, double[2] w) {
-        d = Identity (c) w = Sign (v) }> r = Add (signs, x)"""
-    head = '<ir_version: 10, opset_import: ["": 21]> g (double x) => (double[2] r)'
-    constants = "<int64 two = {2}, bool go = {1}, double[2] doubles = {-6.5, 7.5}>"
+    text = """signs = Loop (one, go) <body = b (int64 j, bool c) => (bool d, double[2] w) {
+        d = Identity (c)
+        w = Loop (two, go, doubles) <body = inner (int64 i, bool p, double[2] v) => (bool q, double[2] u) {
+            q = Identity (p) u = Sign (v) }>
+    }> r = Add (signs, x)"""
+    head = '<ir_version: 10, opset_import: ["": 21]> g (double x) => (double[1, 2] r)'
+    constants = "<int64 one = {1}, int64 two = {2}, bool go = {1}, double[2] doubles = {-6.5, 7.5}>"
     graph = to_hub(read_model(parser.parse_model(f"{head} {constants} {{ {text} }}")))
     ((found,),) = openvino.lowered(graph, [{"x": np.array(0.5)}])
-    np.testing.assert_array_equal(found, np.array([-0.5, 1.5]), strict=True)
+    np.testing.assert_array_equal(found, np.array([[-0.5, 1.5]]), strict=True)
 
 
 @pytest.mark.parametrize("type_", ["int64[0]", "float[N]", "bool", "float16[2, 3]"])
