@@ -57,6 +57,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("narrow", "Resize Upsample", "cuts off what is behind the point, which the reference rounds"),
         _habit("squares", "Normalizer", "adds up int32 and their squares in int32"),
         _habit("long", "Normalizer", "adds up int64 and their squares in int64"),
+        _habit("nan", "Normalizer", "passes over NaN where it looks for the largest"),
         _habit("huge", "Normalizer", "makes NaN of numbers whose squares overflow"),
         _habit("empty", "MatMulInteger", "leaves sums of nothing unwritten"),
         _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),

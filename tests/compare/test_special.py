@@ -149,6 +149,17 @@ def test_squares_that_overflow_are_seen(x, kinds, tmp_path):
     assert bool(known_habit("onnxruntime", {"Normalizer": kinds})) == bool(kinds)
 
 
+@pytest.mark.parametrize(("x", "kinds"), [([1, np.nan, 2], ["nan"]), ([1, -4, 2], [])])
+def test_nan_among_what_is_divided_by_the_largest_is_seen(x, kinds, tmp_path):
+    """ONNX Runtime divides by another number exactly where it is told: x / max(x), which NaN makes NaN."""
+    text = '(float[1,3] x) => (float[1,3] y) { y = ai.onnx.ml.Normalizer<norm = "MAX">(x) }'
+    rows = np.array([x], np.float32)
+    (found,) = onnxruntime.InferenceSession(saved(text, tmp_path)).run(None, {"x": rows})
+    assert np.array_equal(found, rows / rows.max(), equal_nan=True) != bool(kinds)
+    assert watched(text, tmp_path, x=rows).get("Normalizer", []) == kinds
+    assert bool(known_habit("onnxruntime", {"Normalizer": kinds})) == bool(kinds)
+
+
 WITHOUT_STEPS = """(float[T,1,2] x) => (float[1,1,1] c)
     <float[1,4,2] w = {1,2,3,4,5,6,7,8}, float[1,4,1] r = {1,2,3,4}> { y, h, c = LSTM<hidden_size = 1>(x, w, r) }"""
 
