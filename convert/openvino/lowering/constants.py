@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.names import Names
-from ....passes.types import DType
 from ..dialect import OUTPUT_MAPS, OutputMap
 
 _DRAWING = frozenset(["Multinomial", "RandomUniform", "ReadValue"])
@@ -17,10 +16,9 @@ def check_constants(lowered: Graph) -> None:
     """
     Raises:
         Unsupported: a layer that OpenVINO computes while compiling, and fails: text, which its CPU can't hold from then
-            on, what a loop without a limit stacks, and sizes that flags tell which a loop gives.
+            on, and what a loop without a limit stacks.
     """
     for inner in lowered.graphs():
-        _check_sizes(inner)
         for node in of_constants(inner):
             _check(node)
 
@@ -53,19 +51,6 @@ def separate_results(lowered: Graph, names: Names) -> None:
             continue
         if any(user.regions for user, _ in lowered.uses(known)):
             lowered.set_input(node, 0, lowered.add_constant(known.data, names.fresh(known.name)))
-
-
-def _check_sizes(graph: Graph) -> None:
-    known: dict[Value, bool] = {}  # before the model runs; whether flags that a loop gives are among what it is made of
-    for node in graph.topological():
-        inputs = [value for value in node.inputs if value is not None and value.data is None]
-        if node.op_type in _DRAWING or not node.inputs or any(value not in known for value in inputs):
-            continue
-        by_flags = any(known[value] for value in inputs)
-        for value in node.outputs:
-            if by_flags and value.tensor.static_shape is None:
-                raise Unsupported(node, "sizes by bools of a loop of constants only, which OpenVINO doesn't load")
-            known[value] = by_flags or (bool(node.regions) and value.tensor.dtype is DType.BOOL)
 
 
 def _check(node: Node) -> None:

@@ -19,9 +19,12 @@ _SHAPED = frozenset(
 """Operators with inputs, behind the first, that say how large the result is."""
 _SIZED_BY_OPERANDS = (
     *(types.SAME, types.ELEMENTWISE, types.PREDICATE, types.SELECT, types.CONVERT, types.CONVERT_LIKE),
-    *(types.TRANSPOSE, types.UNSQUEEZE, types.REDUCE, types.MATMUL),
+    *(types.TRANSPOSE, types.SQUEEZE, types.UNSQUEEZE, types.REDUCE, types.MATMUL),
+    *(types.GATHER, types.GATHER_ELEMENTS),
 )
 """The results of layers each of whose open sizes is one of an operand's."""
+_PARTS = frozenset(["Slice", "Split", "VariadicSplit"])
+"""Layers whose sizes are no larger than those of an operand."""
 _NATURAL_IF_INPUT_IS = frozenset(["Convert", "Gather", "Reshape", "Slice", "Squeeze", "Unsqueeze", "ReduceProd"])
 
 
@@ -148,7 +151,7 @@ class Context:
 def _makes_sizes(node: Node) -> bool:
     layer = LAYERS.get(node.op_type)
     opens = any(value.type is None or value.tensor.static_shape is None for value in node.outputs)
-    return opens and (layer is None or layer.result not in _SIZED_BY_OPERANDS)
+    return opens and node.op_type not in _PARTS and (layer is None or layer.result not in _SIZED_BY_OPERANDS)
 
 
 def context_of(op: Builder) -> Context:
