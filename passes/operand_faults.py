@@ -102,6 +102,8 @@ def _groups_fault(sizes: Mapping[str, int]) -> str:
 
 def _attention_fault(node: Node) -> str:
     """Why the operands of an Attention don't fit one another or its numbers of heads."""
+    if (node.input(4) is None) != (node.input(5) is None):
+        return ": past keys without past values, or these without those"
     query = _shape(node, 0)
     if query is None:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,7 +82,11 @@ _CHOICES: Mapping[str, str] = {
 LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 """Operators whose result has an axis for each element of an input: which one."""
 _MOST_AXES = 1024
-_LEAST = {**dict.fromkeys(("blocksize", "group", "num_groups", "offset_group", "p"), 1), "TopK k": 0}
+_LEAST = {
+    **dict.fromkeys(("blocksize", "group", "num_groups", "offset_group", "p"), 1),
+    **dict.fromkeys(("min_gram_length", "max_gram_length"), 1),
+    **dict.fromkeys(("TopK k", "max_skip_count"), 0),
+}
 """Attributes that are counts, of any operator or of one, and the least that they may be."""
 _LENGTHS = {"ConstantOfShape value": 1, "kernel_params": 3, "pooled_shape": 2}
 """Attributes, of any operator or of one, that hold just so many numbers."""
@@ -234,7 +239,20 @@ def problem(node: Node) -> str:
     if node.op == ("", "Constant"):
         values = [name for name in node.attributes if not name.startswith(_INTERNAL)]
         return "" if len(values) == 1 else f" has {len(values)} values; it takes one"
-    return _resize_fault(node) or region_fault(node)
+    return _resize_fault(node) or _pool_fault(node) or region_fault(node)
+
+
+def _pool_fault(node: Node) -> str:
+    """Why a pool isn't one of n-grams, whose first ones of each length `ngram_counts` tells."""
+    if node.op != ("", "TfIdfVectorizer"):
+        return ""
+    counts, given = node.attributes.get("ngram_counts"), node.attributes
+    pool = given.get("pool_strings") or given.get("pool_int64s") or []
+    starts = [*(counts if isinstance(counts, list | tuple) else ()), len(pool)]
+    for length, (first, last) in enumerate(itertools.pairwise(starts), start=1):
+        if not 0 <= first <= last or (last - first) % length:
+            return f": entries {first} to {last} of its pool are no n-grams of {length}"
+    return ""
 
 
 def _resize_fault(node: Node) -> str:

@@ -717,6 +717,7 @@ def test_an_image_of_no_columns_is_no_division(tmp_path: Path) -> None:
 
 
 ML = "ai.onnx.ml."
+GRAMS = 'mode = "TF", max_gram_length = 2, max_skip_count = 0, ngram_indexes = [0, 1], pool_int64s = [2, 3, 5]'
 
 
 @pytest.mark.parametrize(
@@ -742,6 +743,10 @@ ML = "ai.onnx.ml."
         (20, "AffineGrid (i, t)", "input 0 is of rank 4; it must be of rank 3"),
         (13, "MeanVarianceNormalization (x)", "3 axes of a tensor of rank 2"),
         (13, "ScatterND (x, zero, s)", "its indices are a scalar"),
+        (9, f"TfIdfVectorizer <{GRAMS}, min_gram_length = 0, ngram_counts = [0, 1]> (t)", "0, which is no count"),
+        (9, f"TfIdfVectorizer <{GRAMS}, min_gram_length = 1, ngram_counts = [0, 2]> (t)", "no n-grams of 2"),
+        (9, f"TfIdfVectorizer <{GRAMS}, min_gram_length = 1, ngram_counts = [-2147483648]> (t)", "no n-grams of 1"),
+        (23, "Attention (i, i, i, , i)", "past keys without past values"),
         (13, "ScatterND (s, tx, s)", "indices of 3 axes in a tensor of rank 0"),
         (10, "ConvInteger (u, e)", "weights of rank 0"),
         (9, ML + "TreeEnsembleRegressor <nodes_truenodeids = [1]> (x)", "nodes_treeids has 0 entries, nodes_true"),
