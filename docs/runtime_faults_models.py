@@ -981,6 +981,17 @@ def reference_batches() -> tuple[Any, Any]:
 
 @_fault(
     "reference",
+    "LogSoftmax is the logarithm of a Softmax that underflows",
+    "LogSoftmax-13: -200 - log(1 + exp(-200)); ONNX Runtime",
+    _DOUBTED,
+)
+def reference_logarithm_of_zero() -> tuple[Any, Any]:
+    text = "g (float[2] x) => (float[2] y) { y = LogSoftmax (x) }"
+    return reference_run(text, x=np.float32([0, -200])), [0.0, -200.0]
+
+
+@_fault(
+    "reference",
     "A tie in QLinearMatMul is rounded behind the zero point",
     "ONNX's text: x / scale is rounded to the even number, 2.5 to 2, and 3 is added",
     _DOUBTED,

@@ -35,6 +35,17 @@ def _flattens(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> s
     return "" if alone else f"takes {op.onnx_node.op_type} before version 13 along one axis only"
 
 
+def _underflows(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """It takes the logarithm of a Softmax, which is 0 where a number is far below the largest."""
+    found = _flattens(op, inputs, attributes)
+    if found:
+        return found
+    with np.errstate(all="ignore"):
+        (made,) = LogSoftmax._run(op, *inputs, **attributes)
+    lost = np.isfinite(inputs[0]).all() and np.isneginf(made).any()
+    return "makes -inf of what a LogSoftmax has far below 0" if lost else ""
+
+
 def _in_float32(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
     """Of integers 4 and more it makes 1 where all that is less than 1 is 0."""
     kind = inputs[0].dtype
@@ -66,7 +77,7 @@ def _rounds_last(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -
 
 _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (Softmax, _flattens),
-    (LogSoftmax, _flattens),
+    (LogSoftmax, _underflows),
     (Hardmax, _flattens),
     (Erf, _in_float32),
     (DynamicQuantizeLinear, _of_no_range),
