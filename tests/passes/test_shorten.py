@@ -405,3 +405,12 @@ def test_a_default_is_no_constant() -> None:
     Shorten()(graph)
     feeds = {"x": np.ones(2, np.float32), "n": np.array([2])}
     assert Executor(graph, never_compile).run(feeds)["y"].shape == (2,)
+
+
+def test_a_constant_that_has_not_the_shape_that_a_file_declares() -> None:
+    """What it becomes is told when the model runs."""
+    text = '<ir_version: 8, opset_import: ["": 14]> g (int64[2] s) => (int32[10, 6] y) <int32 c = {7}> '
+    graph = to_hub(read_model(parser.parse_model(f"{text} {{ y = Reshape (c, s) }}")))
+    Shorten(21)(graph)
+    (found,) = Executor(graph, never_compile).run({"s": np.array([1, 1])}).values()
+    np.testing.assert_array_equal(found, np.int32([[7]]), strict=True)

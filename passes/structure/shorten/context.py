@@ -126,11 +126,15 @@ class Context:
                 stack += [value.producer for value in node.inputs if value is not None and value.producer is not None]
 
     def viewed(self, value: Value, view: Callable[[Array], Array]) -> Value | None:
-        """A constant's data transposed or reshaped, which is done when it is needed; None if it isn't one."""
+        """A constant's data transposed or reshaped, which is done when it is needed; None if it isn't one, or isn't of
+        the shape that a file declares."""
         data = value.data
         if data is None or value in self.given:
             return None
-        shape = view(np.broadcast_to(np.zeros((), np.bool_), data.shape)).shape
+        try:
+            shape = view(np.broadcast_to(np.zeros((), np.bool_), data.shape)).shape
+        except ValueError:
+            return None
 
         def load() -> Array:
             return np.ascontiguousarray(view(data.numpy())).reshape(shape)
