@@ -25,7 +25,7 @@ from .offsets import (
     sizes_of,
     unravelled,
 )
-from .steps import INT64_MIN, Made, Step, attribute, changed, constant, numbers, same, with_input
+from .steps import INT64_MAX, Made, Step, attribute, changed, constant, numbers, same, with_input
 
 _WRITTEN = 1 << 8  # comparisons that are written out
 
@@ -114,8 +114,9 @@ def _reversed(op: StepBuilder, node: Node) -> Value:
 
 
 def _out_of_range(indices: Expr) -> Value:
-    """Indices of which the negative ones are out of range, whether negative ones count from the back or don't."""
-    return where(indices < 0, INT64_MIN, indices).value()
+    """Indices of which the negative ones are out of range, whether negative ones count from the back or don't: ONNX
+    Runtime's inference takes no constant ones below 0 before version 11."""
+    return where(indices < 0, INT64_MAX, indices).value()
 
 
 def _no_negative_indices(op: StepBuilder, node: Node) -> Made:

@@ -207,6 +207,15 @@ def test_one_hot_of_indices_out_of_range(target: int, kind: str) -> None:
     assert np.asarray(made).tolist() == [[5, 5, 5]] * 3 + [[7, 5, 5]]
 
 
+@pytest.mark.parametrize("target", [10, 9])
+def test_one_hot_of_constant_indices_out_of_range(target: int) -> None:
+    """ONNX Runtime's inference refuses constant indices below 0 there."""
+    text = "(float[2] v) => (float[4, 3] y) <int64[4] i = {3, -4, -7, -3}, int64 n = {3}> { y = OneHot (i, n, v) }"
+    session = onnxruntime.InferenceSession(checked(converted(parse(text, 11), target)).SerializeToString())
+    (made,) = session.run(None, {"v": f32(5, 7)})
+    assert np.asarray(made).tolist() == [[5, 5, 5]] * 3 + [[7, 5, 5]]
+
+
 def test_one_hot_of_floats_and_a_depth_given_at_run_time() -> None:
     text = "(float[2] i, float[1] n, int64[2] v) => (int64[2, q] y) { y = OneHot (i, n, v) }"
     made = down(text, 9, 8, f32(1, 0), f32(2), i64(-1, 7))[0]
