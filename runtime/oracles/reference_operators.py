@@ -40,8 +40,9 @@ def _underflows(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) ->
     found = _flattens(op, inputs, attributes)
     if found:
         return found
+    compute: Callable[..., tuple[Any]] = LogSoftmax._run
     with np.errstate(all="ignore"):
-        (made,) = LogSoftmax._run(op, *inputs, **attributes)
+        (made,) = compute(op, *inputs, **attributes)
     lost = np.isfinite(inputs[0]).all() and np.isneginf(made).any()
     return "makes -inf of what a LogSoftmax has far below 0" if lost else ""
 
