@@ -57,9 +57,7 @@ def reference_faults(path: Path) -> str:
         what = onnx_trees.reference_fault(node) if node.op_type in onnx_trees.TREES else ""
         if what:
             return f"onnx's reference evaluator {what}"
-    if model is not None and any(_trains(part, part.opset_import) for part in model.functions):
-        return f"onnx's reference evaluator {_BATCHES}"
-    if model is not None and _trains(model.graph, model.opset_import):
+    if any(_trains(part, imports) for part, imports in _parts(model)):
         return f"onnx's reference evaluator {_BATCHES}"
     for node in _nodes(model):
         if node.op_type in _WRONG:
@@ -85,9 +83,7 @@ def onnxruntime_fault(path: Path) -> str:
         what = onnx_trees.onnxruntime_fault(node) if node.op_type == onnx_trees.TREES[0] else ""
         if what:
             return f"ONNX Runtime {what}"
-    if model is not None and any(_uses_mask(part, part.opset_import) for part in model.functions):
-        return _EMPTY_MASK
-    if model is not None and _uses_mask(model.graph, model.opset_import):
+    if any(_uses_mask(part, imports) for part, imports in _parts(model)):
         return _EMPTY_MASK
     for node in _nodes(model):
         if node.op_type == "MaxUnpool" and len(node.input) > _UNPOOL_SHAPE and node.input[_UNPOOL_SHAPE]:
@@ -169,8 +165,15 @@ def _model(path: Path, mentioned: tuple[bytes, ...]) -> Any:
 
 def _nodes(model: Any | None, *domains: str) -> Iterator[Any]:
     """Every node of `domains`, or of ONNX's own, in the model's graphs and functions; None has none."""
-    for part in () if model is None else (model.graph, *model.functions):
+    for part, _ in _parts(model):
         yield from own_nodes(part, domains or OWN_DOMAIN)
+
+
+def _parts(model: Any | None) -> Iterator[tuple[Any, Any]]:
+    """The model's graph and its functions, each with the opsets that it imports; None has none."""
+    if model is not None:
+        yield model.graph, model.opset_import
+        yield from ((function, function.opset_import) for function in model.functions)
 
 
 def own_nodes(part: Any, domains: tuple[str, ...] = OWN_DOMAIN) -> Iterator[Any]:
