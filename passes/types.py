@@ -136,6 +136,10 @@ class DType(enum.Enum):
         return found
 
 
+HALVES = (DType.FLOAT16, DType.BFLOAT16)
+"""Floats of 16 bits."""
+
+
 _EXACT_BITS = {DType.BFLOAT16: 8, DType.FLOAT16: 11, DType.FLOAT32: 24, DType.FLOAT64: 53}
 """Integers of so many bits are exact in a float."""
 

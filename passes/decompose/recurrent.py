@@ -24,7 +24,7 @@ from ..preconditions import input_of, size_of_axis
 from ..protos import ENUMS
 from ..rewrite import Builder, collect, rule
 from ..tensor import TensorData
-from ..types import DType, TensorType
+from ..types import HALVES, DType, TensorType
 from .common import cast
 
 Function = Callable[[Expr], Expr]
@@ -39,8 +39,6 @@ WAYS = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
 _DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 _STATES = {"RNN": 1, "GRU": 1, "LSTM": 2}
-
-_HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 _NUMBERS: dict[str, tuple[float | None, float | None]] = {
     "affine": (1.0, 0.0),
@@ -119,7 +117,7 @@ def stepwise(op: Builder, node: Node, weights_of: WeightsOf, product: Product) -
 
 
 def _widened(op: Builder, node: Node, value: Value) -> Value:
-    return cast(op, node, value, DType.FLOAT32) if value.tensor.dtype in _HALVES else value
+    return cast(op, node, value, DType.FLOAT32) if value.tensor.dtype in HALVES else value
 
 
 @dataclass

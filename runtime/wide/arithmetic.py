@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...passes.graph import Node, Value
-from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type
+from ...passes.types import HALVES, DType, OptionalType, SequenceType, TensorType, Type
 from ..kernels.base import Array, Attributes, Kernel, is_float
 from ..plan import Call
-from .noise import HALVES, Noise, growth
+from .noise import Noise, growth
 from .steps import Step, Watch
 from .terms import (
     ABSOLUTE,

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...passes.types import DType
+from ...passes.types import HALVES, DType
 from ..kernels.base import Array
 
 UNITS: dict[DType, float] = {
@@ -25,7 +25,6 @@ UNITS: dict[DType, float] = {
 
 _COARSE = {DType.FLOAT64: DType.FLOAT32, DType.COMPLEX128: DType.COMPLEX64}
 _INSIDE = 6.0  # query, key, scale, probabilities and value are each rounded
-HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 
 class Noise:

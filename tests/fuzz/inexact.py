@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph, Node
+from backedge.passes.types import HALVES
 from backedge.runtime.wide.arithmetic import element_type
 from backedge.runtime.wide.model import DOUBLE, WIDEST, WideModel, computes_double
-from backedge.runtime.wide.noise import HALVES, Noise
+from backedge.runtime.wide.noise import Noise
 from backedge.runtime.wide.terms import ABSOLUTE, FUNCTIONS, MOVES, NEVER_EXACT
 
 from .running import SECONDS, Feed, Outputs, TooSlow, time_limit

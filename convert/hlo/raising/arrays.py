@@ -27,13 +27,12 @@ from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, Rule, view
 from ....passes.sizes import OpenSize, dims_of
 from ....passes.tensor import TensorData
-from ....passes.types import DType, Shape, TensorType
+from ....passes.types import HALVES, DType, Shape, TensorType
 from .support import Results, made_by, uniform
 
 MOST_STATED = 100_000  # elements of a constant that is broadcast at once
 
 NIBBLES = (DType.INT2, DType.INT4, DType.UINT2, DType.UINT4)
-HALVES = (DType.FLOAT16, DType.BFLOAT16)
 FLOAT8 = (DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ)
 _STORED = (*FLOAT8, DType.FLOAT8E8M0, DType.FLOAT4E2M1)  # floats that ONNX stores and casts, nothing more
 _COMPUTED_IN: dict[DType, DType] = {

@@ -17,10 +17,10 @@ from ....passes.loops.ranges import limits
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType
+from ....passes.types import HALVES, DType
 from ..dialect import DOMAIN
 from ..expression import COMPARED
-from .arrays import FLOAT8, HALVES, NIBBLES, Array, unsigned
+from .arrays import FLOAT8, NIBBLES, Array, unsigned
 from .elementwise import operand_arrays
 from .support import Results, filled_with, made_by, shape_of
 

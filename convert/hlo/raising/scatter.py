@@ -10,10 +10,10 @@ from ....passes.build import where
 from ....passes.graph import Graph, Node
 from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType
+from ....passes.types import HALVES, DType
 from ..dialect import DOMAIN
 from ..dimension_numbers import GatherNumbers
-from .arrays import HALVES, WIDE, Array, arrays, cast_back, full, values
+from .arrays import WIDE, Array, arrays, cast_back, full, values
 from .index_computation import starts_of
 from .scatter_forms import REPLACE, Put, Scatter, by_coordinates, by_element, guarded, moved_inside, put_each, put_flat
 from .support import Results, shape_of, uniform
