@@ -59,6 +59,13 @@ def test_sample(tmp_path: Path) -> None:
     assert [trip.operators for trip in trips if trip.operators] == []
 
 
+def test_halves_that_are_read_in_float32(tmp_path: Path) -> None:
+    """The layer is written again with what it took, not with what the reading computes it from."""
+    trips = travel([path for path in files(tmp_path, "built_reduce") if path.name.startswith("halves_")])
+    assert len(trips) == 3
+    assert [(trip.stage, trip.interface, trip.operators) for trip in trips] == [(SAME, [], {})] * 3
+
+
 @pytest.mark.corpus
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(

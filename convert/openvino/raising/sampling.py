@@ -25,11 +25,13 @@ def in_float32(function: Rule) -> Rule:
         dtype = input_of(node).tensor.dtype
         if dtype not in _HALF:
             return function(op, node)
+        halves = node.inputs
         node.inputs = [
             cast(op, value, DType.FLOAT32) if value is not None and value.tensor.dtype in _HALF else value
-            for value in node.inputs
+            for value in halves
         ]
         made = function(op, node)
+        node.inputs = halves  # what the layer is remembered by
         return cast(op, made, dtype) if isinstance(made, Value) else made
 
     return compute
