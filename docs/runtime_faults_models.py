@@ -1003,6 +1003,18 @@ def reference_ties_behind_the_zero_point() -> tuple[Any, Any]:
     return reference_run(text, x=np.array([[1]], np.uint8), s=np.float32(2.5), **one), [[5]]
 
 
+@_fault(
+    "reference",
+    "A position behind the last of a sequence is taken for that of the first",
+    "SequenceInsert: a position in [-n, n], n for behind the last; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_inserted_last() -> tuple[Any, Any]:
+    text = """g (float x, float z, int64 n) => (float[3] y) { p = SequenceConstruct (x, x)
+        s = SequenceInsert (p, z, n) y = ConcatFromSequence <axis = 0, new_axis = 1> (s) }"""
+    return reference_run(text, x=np.float32(1), z=np.float32(2), n=np.array(2)), [1.0, 1.0, 2.0]
+
+
 # XLA -----------------------------------------------------------------------------------------------
 
 

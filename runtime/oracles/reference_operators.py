@@ -17,6 +17,7 @@ from onnx.reference.ops.op_hardmax import Hardmax
 from onnx.reference.ops.op_log_softmax import LogSoftmax
 from onnx.reference.ops.op_negative_log_likelihood_loss import NegativeLogLikelihoodLoss
 from onnx.reference.ops.op_qlinear_matmul import QLinearMatMul
+from onnx.reference.ops.op_sequence_insert import SequenceInsert
 from onnx.reference.ops.op_softmax import Softmax
 from onnx.reference.ops.op_softmax_cross_entropy_loss import SoftmaxCrossEntropyLoss
 
@@ -76,6 +77,14 @@ def _rounds_last(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -
     return "rounds a tie in QLinearMatMul behind the zero point" if (late != right).any() else ""
 
 
+def _counts_from_the_first(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """It takes a position modulo the length: behind the last is before the first, and no position is out of range."""
+    sequence, place = inputs[0], inputs[2] if len(inputs) > 2 else None
+    if place is None or -len(sequence) <= int(np.reshape(place, ())) < len(sequence):
+        return ""
+    return "inserts before the first of a sequence what SequenceInsert puts behind its last"
+
+
 _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (Softmax, _flattens),
     (LogSoftmax, _underflows),
@@ -85,6 +94,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (NegativeLogLikelihoodLoss, _below_zero),
     (SoftmaxCrossEntropyLoss, _below_zero),
     (QLinearMatMul, _rounds_last),
+    (SequenceInsert, _counts_from_the_first),
 )
 
 

@@ -433,6 +433,21 @@ def test_the_reference_rounds_ties_behind_the_zero_point(tmp_path, zero):
         assert bool(found.fault) == (zero == 3 and number == 0)
 
 
+@pytest.mark.parametrize("place", ["", ", n"])
+def test_the_reference_puts_before_the_first_what_comes_behind_the_last(tmp_path, place):
+    """ONNX Runtime is the judge."""
+    text = f"""g (float x, float y, float z, int64 n) => (seq(float) s) {{
+        p = SequenceConstruct (x, y) s = SequenceInsert (p, z{place}) }}"""
+    path = model(tmp_path, text)
+    numbers = {"x": np.float32(1), "y": np.float32(2), "z": np.float32(3)}
+    feeds = [{**numbers, "n": np.array(n)} for n in (-2, -1, 0, 1, 2)]
+    pairs = list(zip(run_file("reference", path, feeds), run_file("onnxruntime", path, feeds), strict=True))
+    assert all(wanted.usable for _, wanted in pairs)
+    assert [bool(found.fault) for found, _ in pairs] == [False] * 4 + [bool(place)]
+    for found, wanted in pairs:
+        assert np.array_equal(found.outputs["s"], wanted.outputs["s"]) != bool(found.fault)
+
+
 @pytest.mark.parametrize("dtype", ["float", "double"])
 def test_the_reference_computes_erf_in_float32(tmp_path, dtype):
     path = model(tmp_path, f"g ({dtype}[1] x) => ({dtype}[1] y) {{ y = Erf(x) }}")
