@@ -84,8 +84,9 @@ LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 _MOST_AXES = 1024
 _LEAST = {
     **dict.fromkeys(("blocksize", "group", "num_groups", "offset_group", "p"), 1),
-    **dict.fromkeys(("min_gram_length", "max_gram_length"), 1),
-    **dict.fromkeys(("TopK k", "max_skip_count"), 0),
+    **dict.fromkeys(("min_gram_length", "max_gram_length", "q_num_heads", "kv_num_heads", "LRN size"), 1),
+    **dict.fromkeys(("TopK k", "max_skip_count", "num_heads", "rotary_embedding_dim"), 0),
+    **dict.fromkeys(("output_height", "output_width", "sampling_ratio"), 0),
 }
 """Attributes that are counts, of any operator or of one, and the least that they may be."""
 _LENGTHS = {"ConstantOfShape value": 1, "kernel_params": 3, "pooled_shape": 2}

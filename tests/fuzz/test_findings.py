@@ -189,6 +189,14 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("Attention (w, w, w, s)", "a mask that is a scalar has no axis of keys"),
         ("Attention (w, w, w, f)", "axis -3 of its mask is 7, and there are 3 heads"),
         ("Attention (w, w, w, x)", "axis -2 of its mask is 5, and there are 3 queries"),
+        ("RotaryEmbedding <num_heads = -2> (d, d, d)", "attribute num_heads is -2, which is no count"),
+        ("RotaryEmbedding (d, d, d)", "0 heads, of an input of rank 3"),
+        ("RotaryEmbedding <num_heads = 3> (d, d, d)", "input 0 has 4 features, which aren't 3 heads"),
+        ("RotaryEmbedding <num_heads = 2> (d, d, d)", "axis 2 of input 1 is 4, which must be 1"),
+        ("RotaryEmbedding <num_heads = 1, rotary_embedding_dim = 6> (d, d, d)", "6 features of 4 of a head can't be"),
+        ("RotaryEmbedding (x, d, d)", "5 features of 5 of a head can't be turned"),
+        ("RotaryEmbedding (t, d, d)", "input 0 is of rank 1; it must be of rank 3 or 4"),
+        ("LRN <size = 0> (x)", "attribute size is 0, which is no count"),
     ],
 )
 def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: Path) -> None:
