@@ -462,7 +462,7 @@ def small_constant(value: Value | None) -> TensorData | None:
     if shape is None or math.prod(shape) > _MOST_DATA:
         return None
     array = constant_array(value)
-    return None if array is None or value is None else TensorData.of(array, value.tensor.dtype)
+    return None if array is None or value is None else value.holding(array)
 
 
 def constant_node_data(node: Node) -> TensorData | None:

@@ -89,6 +89,8 @@ _LEAST = {
     **dict.fromkeys(("output_height", "output_width", "sampling_ratio"), 0),
 }
 """Attributes that are counts, of any operator or of one, and the least that they may be."""
+_MOST = 1 << 31
+"""More than any count that is at least 1 may be: work on windows and groups makes arrays of so many places."""
 _LENGTHS = {"ConstantOfShape value": 1, "kernel_params": 3, "pooled_shape": 2}
 """Attributes, of any operator or of one, that hold just so many numbers."""
 _TOLD_DEFAULTS = {("", "Concat"): {"axis"}}
@@ -197,6 +199,17 @@ def check_schema(node: Node) -> None:
         raise InvalidModel(f"{node!r}{found}")
 
 
+def check_attributes(node: Node) -> None:
+    """Refuse a node with an attribute that is none of its operator's, as a constant input may become.
+
+    Raises:
+        InvalidModel: as `check_schema`.
+    """
+    known = _signature(node.domain, node.op_type, node.version)
+    if known is not None and (fault := _attribute_fault(node, known.attributes, known.told)):
+        raise InvalidModel(f"{node!r}{fault}")
+
+
 def unknown(node: Node) -> InvalidModel:
     """What to raise of a node whose operator isn't there at its version."""
     return InvalidModel(f"{node!r}: opset {node.version} of {node.domain or 'ai.onnx'} has no such operator")
@@ -290,7 +303,7 @@ def _attribute_fault(node: Node, known: Mapping[str, Any], told: Sequence[str]) 
             return f": attribute {name} is {value}, which is no element type"
         own = f"{node.op_type} {name}"
         least, size = _LEAST.get(own, _LEAST.get(name)), _LENGTHS.get(own, _LENGTHS.get(name))
-        if least is not None and isinstance(value, int | float) and not least <= value < math.inf:
+        if least is not None and isinstance(value, int | float) and not least <= value < (_MOST if least else math.inf):
             return f": attribute {name} is {value}, which is no count"
         if size is not None and isinstance(value, TensorData | list | tuple):
             found = value.size if isinstance(value, TensorData) else len(value)

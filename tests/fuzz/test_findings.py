@@ -197,6 +197,8 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("RotaryEmbedding (x, d, d)", "5 features of 5 of a head can't be turned"),
         ("RotaryEmbedding (t, d, d)", "input 0 is of rank 1; it must be of rank 3 or 4"),
         ("LRN <size = 0> (x)", "attribute size is 0, which is no count"),
+        ("LRN <size = 4611686018427387904> (x)", "attribute size is 4611686018427387904, which is no count"),
+        ("DeformConv (x, w, x)", "offsets of the shape [1, 3, 5, 5], which must have 18 channels"),
     ],
 )
 def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: Path) -> None:

@@ -49,6 +49,16 @@ WRONG = {
         "(float[1, 2, 4] x) => (float[1, 2, 4] y) { y = LpPool <p = 0, kernel_shape = [1]> (x) }",
         "attribute p is 0, which is no count",
     ),
+    "a kernel that no memory holds": (
+        """(float[1, 2, 4] x) => (float[1, 2, 4] y) {
+            y = LpPool <auto_pad = "SAME_UPPER", kernel_shape = [4611686018427387904]> (x)
+        }""",
+        "a kernel of 4611686018427387904 places",
+    ),
+    "a count that none is, of a constant": (
+        "(float[3] x) => (float[2] v, int64[2] i) <int64[1] k = {-1}> { v, i = TopK (x, k) }",
+        "attribute k is -1, which is no count",
+    ),
     "a body left out": ("(bool c) => (float[2] y) { y = If (c) }", "its graph else_branch is missing"),
 }
 
@@ -328,6 +338,17 @@ def test_parts_of_a_scalar() -> None:
     graph.outputs = list(node.outputs)
     with pytest.raises(InvalidModel, match="Loop-1 'z': it goes along axis 0 of 'x', which is of rank 0"):
         check_inferred(graph)
+
+
+@pytest.mark.parametrize("target", ["hlo", "openvino"])
+@pytest.mark.parametrize("body", ["y = Reshape (x, s)  s = Identity (c)", "s = Identity (c)  y = Reshape (x, s)"])
+def test_elements_that_the_declared_type_does_not_have(body: str, target: str) -> None:
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 18]>
+        main (float[2, 3] x) => (y) <int64[2] s, float[2] c = {{0.5, 1.5}}> {{ {body} }}
+    """)
+    with pytest.raises(InvalidModel, match=r"'s' is declared int64\[2\]: \[0.5, 1.5\] has numbers that int64 doesn't"):
+        to_dialect(read_model(model), FORMATS[target])
 
 
 @pytest.mark.parametrize("listed", ["x", "x, roi", "x, roi, none"])
