@@ -24,6 +24,7 @@ _LISTED = {
     "Resize": (1, 2, 3),
     "Slice": (1, 2, 3, 4),
     "Split": (1,),
+    "Upsample": (1,),
 }
 """Inputs that are lists, of rank 1."""
 _OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2), "TensorScatter": (1,)}

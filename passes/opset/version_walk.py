@@ -17,10 +17,10 @@ from itertools import pairwise
 from typing import Any
 
 from ..constant_analysis import static_array
+from ..constants import constant_node_data
 from ..decompose.functions import body
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
-from ..infer import constant_node_data
 from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder, at_named_outputs
