@@ -57,8 +57,11 @@ def _length(node: Node, index: int) -> int | None:
 def _sizes_fault(node: Node) -> str:
     for index, least in _LEAST.get(node.op_type, {}).items():
         data = small_constant(node.input(index))
-        if data is not None and data.dtype.is_integer and data.size and data.numpy().min() < least:
-            return f": input {index} is {data.numpy().tolist()!s:.100}, which are no sizes"
+        if data is None or not data.dtype.is_integer:
+            continue
+        sizes = data.numpy().ravel().tolist()
+        if min(sizes, default=least) < least or sizes.count(-1) > 1:  # of Reshape's, one follows from the others
+            return f": input {index} is {sizes!s:.100}, which are no sizes"
     return ""
 
 

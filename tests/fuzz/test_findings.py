@@ -739,7 +739,7 @@ GRAMS = 'mode = "TF", max_gram_length = 2, max_skip_count = 0, ngram_indexes = [
         (1, "GlobalLpPool <p = nan> (i)", "attribute p is nan, which is no count"),
         (1, "LpPool <p = inf, kernel_shape = [1, 1]> (i)", "attribute p is inf, which is no count"),
         (1, "TopK <k = -1> (x)", "attribute k is -1, which is no count"),
-        (11, "TopK (x, minus)", "negative sizes, [-1]"),
+        (11, "TopK (x, minus)", "input 1 is [-1], which are no sizes"),
         (11, "Flatten <axis = -4611686018427387904> (s)", "axis -4611686018427387904 of a tensor of rank 0"),
         (1, "Upsample <height_scale = 1.0, width_scale = 1.0> (x)", "4 scales or sizes for 2 axes"),
         (7, "Upsample <scales: floats = []> (x)", "neither scales nor sizes"),

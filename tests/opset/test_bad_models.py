@@ -348,6 +348,7 @@ LISTS = {
     "Expand (x, c2)": "input 1 is [-2, 5], which are no sizes",
     "MaxUnpool <kernel_shape = [1]> (x, i, c3)": "input 2 is [1, -1, 1], which are no sizes",
     "Reshape (x, c2)": "input 1 is [-2, 5], which are no sizes",
+    "Reshape (x, c5)": "input 1 is [2, -1, -1], which are no sizes",
     "Resize (x, , , c3)": "input 3 is [1, -1, 1], which are no sizes",
     "Tile (x, c3)": "input 1 is [1, -1, 1], which are no sizes",
     "Tile (x, minus)": "input 1 is [-1], which are no sizes",
@@ -365,7 +366,8 @@ def test_lists_that_inference_does_not_look_at(call: str) -> None:
         <ir_version: 9, opset_import: ["" : 20]>
         main (float[1, 5, 4] x, float[1, 4, 4] boxes, int64[1, 5, 4] i) => (y) <
             int64[4] c4 = {{2, 3, -2, 6}}, int64[2] c2 = {{-2, 5}}, int64[3] c3 = {{1, -1, 1}}, int64[1] one = {{1}},
-            int64[2] two = {{1, 1}}, int64[1] minus = {{-1}}, int64[3] one3 = {{1, 1, 1}}, float[2] f = {{0.5, 0.5}}
+            int64[2] two = {{1, 1}}, int64[1] minus = {{-1}}, int64[3] c5 = {{2, -1, -1}},
+            int64[3] one3 = {{1, 1, 1}}, float[2] f = {{0.5, 0.5}}
         > {{ y = {call} }}
     """)
     with pytest.raises(InvalidModel, match=re.escape(LISTS[call])):
