@@ -70,7 +70,7 @@ def computed(op: Builder, node: Node, most: int | None = None) -> list[Value] | 
         if array is None or old.tensor.dtype is None:
             found.append(Value(""))
         else:
-            found.append(op.graph.add_constant(TensorData.of(array, old.tensor.dtype), op.claim(old.name)))
+            found.append(op.graph.add_constant(old.holding(array), op.claim(old.name)))
     return found
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from .constants import constant_array
 from .errors import Endless, NeverRuns, TooLarge
 from .graph import Graph, Node, Value
-from .infer import constant_array, static_trips
+from .infer import static_trips
 from .limits import PASSES_A_SECOND, is_beyond_arrays, room, told
 from .loop import Loop, is_loop, trip_count
 from .types import DType, OptionalType, SequenceType, TensorType, Type

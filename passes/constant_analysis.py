@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from .constants import constant_array
 from .graph import Graph, Node, Value
-from .infer import constant_array, infer_strictly
+from .infer import infer_strictly
 from .loop import truth_of
 from .protos import AttributeRef, node_to_proto
 from .tensor import TensorData

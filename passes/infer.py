@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-import numpy as np
 import onnx
 from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
+from .constants import MOST_DATA, constant_node_data, small_constant
 from .equations import einsum_shape
 from .graph import Graph, Node, Value
 from .infer_elementwise import infer_elementwise
@@ -30,7 +28,6 @@ FORMAL = "formal"
 """Key in the `meta` of a region's input: the type that the model itself declares for it."""
 
 Look = Callable[[Value], TensorData | None]
-_MOST_DATA = 1024  # elements of a constant that inference is shown (shapes, axes, pads are small)
 
 
 def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
@@ -95,7 +92,7 @@ def small_data(value: Value, look: Look | None = None) -> TensorData | None:
         data = constant_node_data(node)
     elif data is None and look is not None:
         data = look(value)
-    return data if data is not None and data.size <= _MOST_DATA else None
+    return data if data is not None and data.size <= MOST_DATA else None
 
 
 def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
@@ -441,44 +438,3 @@ def _infer_if(node: Node) -> Sequence[Type | None]:
             _infer(region, known=True)
     branches = [region.outputs for region in node.regions.values()]
     return [widen(a.type, b.type) for a, b in zip(*branches, strict=True)]
-
-
-def constant_array(value: Value | None) -> Any:
-    """The array of a constant, looking through Identity and Constant nodes; None where it isn't one."""
-    while value is not None and value.data is None:
-        node = value.producer
-        if node is None or node.domain:
-            return None
-        if node.op_type == "Constant":
-            data = constant_node_data(node)
-            return None if data is None else data.numpy()
-        value = node.inputs[0] if node.op_type == "Identity" else None
-    return None if value is None else value.array()
-
-
-def small_constant(value: Value | None) -> TensorData | None:
-    """The data of a constant such as axes, pads and shapes are; None for others."""
-    shape = value.tensor.static_shape if value is not None else None
-    if shape is None or math.prod(shape) > _MOST_DATA:
-        return None
-    array = constant_array(value)
-    return None if array is None or value is None else TensorData.of(array, value.tensor.dtype)
-
-
-def constant_node_data(node: Node) -> TensorData | None:
-    """The data of a Constant node, whichever attribute holds it; None for sparse or referring ones."""
-    attributes = node.attributes
-    if isinstance(attributes.get("value"), TensorData):
-        return attributes["value"]
-    kinds: dict[str, Any] = {
-        "value_float": np.float32,
-        "value_floats": np.float32,
-        "value_int": np.int64,
-        "value_ints": np.int64,
-        "value_string": object,
-        "value_strings": object,
-    }
-    for name, dtype in kinds.items():
-        if name in attributes and not isinstance(attributes[name], AttributeRef):
-            return TensorData.of(np.array(attributes[name], dtype))
-    return None

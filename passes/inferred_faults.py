@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .constants import constant_array
 from .errors import InvalidModel
 from .faults import contradiction
 from .graph import Graph, Node
-from .infer import constant_array, infer
+from .infer import infer
 from .loop import Loop, Sliced, is_if, is_loop
 from .shape_faults import broadcast_fault, reshape_fault, scalar_fault, shape_fault
 from .type_faults import type_fault

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .errors import InvalidModel
 from .tensor import TensorData
 from .types import TensorType, Type
 
@@ -55,6 +56,17 @@ class Value:
     def array(self) -> np.ndarray[Any, Any] | None:
         """The constant's array, or None where the value isn't constant."""
         return None if self.data is None else self.data.numpy()
+
+    def holding(self, array: Any) -> TensorData:
+        """What is known to be the value's elements, as data of its element type.
+
+        Raises:
+            InvalidModel: that type, which a file may declare, doesn't have them.
+        """
+        try:
+            return TensorData.of(array, self.tensor.dtype)
+        except ValueError as error:
+            raise InvalidModel(f"{shortened(self.name)!r} is declared {self.type}: {error}") from None
 
     def __repr__(self) -> str:
         return f"<{shortened(self.name)}: {self.type}>"

@@ -62,6 +62,8 @@ def operand_fault(node: Node) -> str:
         return _einsum_fault(node)
     if node.op == ("", "Attention"):
         return _attention_fault(node)
+    if node.op == ("", "RotaryEmbedding"):
+        return _rotary_fault(node)
     axes = _AXES.get(node.op)
     if axes is None:
         return ""
@@ -148,6 +150,31 @@ def _widths(features: Sequence[Dim], counts: Sequence[object]) -> Iterator[int |
     """The features of each head."""
     for size, count in zip(features, counts, strict=True):
         yield size // count if isinstance(size, int) and isinstance(count, int) else None
+
+
+def _rotary_fault(node: Node) -> str:
+    """Why the features of a RotaryEmbedding aren't heads that its caches turn, half of whose turned features are along
+    their last axis."""
+    shape, count = _shape(node, 0), node.attributes.get("num_heads")
+    if shape is None:
+        return ""
+    if len(shape) not in (3, 4):
+        return f": input 0 is of rank {len(shape)}; it must be of rank 3 or 4"
+    width = shape[-1]
+    if len(shape) == 3:
+        if not isinstance(count, int) or count < 1:
+            return f": {count or 0} heads, of an input of rank 3"
+        if isinstance(width, int):
+            if width % count:
+                return f": input 0 has {width} features, which aren't {count} heads"
+            width //= count
+    turned = node.attributes.get("rotary_embedding_dim") or width  # 0: all of them
+    if not isinstance(turned, int):
+        return ""
+    if turned % 2 or (isinstance(width, int) and turned > width):
+        return f": {turned} features of {width} of a head can't be turned"
+    places = ". half" if node.input(3) is not None else ". . half"
+    return _axes_fault(node, {1: places, 2: places, 3: ". ."}, {"half": turned // 2})
 
 
 def _einsum_fault(node: Node) -> str:

@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 
 from .captures import copied
+from .constants import constant_array
 from .core import CORE
 from .errors import BackedgeError, InvalidModel
 from .graph import SETTLED, Graph, Node, Value
 from .hub import HUB
-from .infer import constant_array
 from .pipeline import PassResult
 from .rewrite import Builder, Key, Rewriter, Rule, Rules
 

@@ -6,6 +6,7 @@ Graph-valued attributes aren't handled here: regions belong to whoever walks the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from onnx import AttributeProto, NodeProto, SparseTensorProto, TensorProto, Type
 
 from .errors import InvalidModel, Unsupported
 from .graph import Node, Value
+from .limits import is_beyond_arrays
 from .tensor import TensorData
 from .types import (
     Dim,
@@ -156,17 +158,24 @@ def tensor_from_proto(proto: TensorProto, where: str = "tensor") -> TensorData:
     External data is for the reader, which knows the folder and what lies in it.
 
     Raises:
-        InvalidModel: unknown type, negative dimension, or data that doesn't fill the shape.
+        InvalidModel: unknown type, a shape that no array has, or data that doesn't fill it.
     """
     dtype = dtype_of(proto.data_type, where)
     if dtype is None:
         raise InvalidModel(f"{where}: tensor without an element type")
-    shape = tuple(proto.dims)
-    if any(dim < 0 for dim in shape):
-        raise InvalidModel(f"{where}: negative dimension in {list(shape)}")
+    shape = _shape(proto, where)
     data = TensorData(dtype, shape, load=lambda: _array(proto, where), origin=proto)
     _check_fill(proto, data, where)
     return data
+
+
+def _shape(proto: TensorProto | SparseTensorProto, where: str) -> tuple[int, ...]:
+    shape = tuple(proto.dims)
+    if any(dim < 0 for dim in shape):
+        raise InvalidModel(f"{where}: negative dimension in {list(shape)!s:.100}")
+    if is_beyond_arrays(shape):
+        raise InvalidModel(f"{where}: no array is of shape {list(shape)!s:.100}")
+    return shape
 
 
 def _check_fill(proto: TensorProto, data: TensorData, where: str) -> None:
@@ -218,9 +227,26 @@ def tensor_to_proto(data: TensorData, name: str = "") -> TensorProto:
 
 
 def sparse_from_proto(proto: SparseTensorProto, where: str) -> SparseData:
-    return SparseData(
-        tensor_from_proto(proto.values, where), tensor_from_proto(proto.indices, where), tuple(proto.dims), proto
-    )
+    """The data of a SparseTensorProto.
+
+    Raises:
+        InvalidModel: what `tensor_from_proto` raises, or indices that aren't one for each value, or outside the shape.
+    """
+    values, indices = tensor_from_proto(proto.values, where), tensor_from_proto(proto.indices, where)
+    shape = _shape(proto, where)
+    if fault := _sparse_fault(values, indices, shape):
+        raise InvalidModel(f"{where}: {fault}")
+    return SparseData(values, indices, shape, proto)
+
+
+def _sparse_fault(values: TensorData, indices: TensorData, shape: tuple[int, ...]) -> str:
+    """Why these are no sparse constant of a shape; "" where they are one."""
+    count = values.shape
+    if len(count) != 1 or indices.dtype is not DType.INT64 or indices.shape not in (count, (*count, len(shape))):
+        return "its values must be a list, and its indices int64, a number for each value, or one for each axis of it"
+    found = indices.numpy()
+    ends = math.prod(shape) if found.ndim == 1 else np.array(shape, np.int64)
+    return "it has indices beyond its shape" if ((found < 0) | (found >= ends)).any() else ""
 
 
 def sparse_to_dense(data: SparseData) -> np.ndarray[Any, Any]:

@@ -14,6 +14,7 @@ from onnx.defs import OpSchema
 from .equations import equation_fault
 from .errors import InvalidModel
 from .graph import Graph, Node, Value
+from .list_faults import list_fault
 from .protos import DTYPES, AttributeRef, SparseData
 from .region_forms import region_fault
 from .schemas import histories, schema
@@ -84,10 +85,13 @@ LISTS_SIZES = {"ConstantOfShape": 0, "Expand": 1, "Reshape": 1, "Unsqueeze": 1}
 _MOST_AXES = 1024
 _LEAST = {
     **dict.fromkeys(("blocksize", "group", "num_groups", "offset_group", "p"), 1),
-    **dict.fromkeys(("min_gram_length", "max_gram_length"), 1),
-    **dict.fromkeys(("TopK k", "max_skip_count"), 0),
+    **dict.fromkeys(("min_gram_length", "max_gram_length", "q_num_heads", "kv_num_heads", "LRN size"), 1),
+    **dict.fromkeys(("TopK k", "max_skip_count", "num_heads", "rotary_embedding_dim"), 0),
+    **dict.fromkeys(("output_height", "output_width", "sampling_ratio"), 0),
 }
 """Attributes that are counts, of any operator or of one, and the least that they may be."""
+_MOST = 1 << 31
+"""More than any count that is at least 1 may be: work on windows and groups makes arrays of so many places."""
 _LENGTHS = {"ConstantOfShape value": 1, "kernel_params": 3, "pooled_shape": 2}
 """Attributes, of any operator or of one, that hold just so many numbers."""
 _TOLD_DEFAULTS = {("", "Concat"): {"axis"}}
@@ -196,6 +200,17 @@ def check_schema(node: Node) -> None:
         raise InvalidModel(f"{node!r}{found}")
 
 
+def check_attributes(node: Node) -> None:
+    """Refuse a node with an attribute that is none of its operator's, as a constant input may become.
+
+    Raises:
+        InvalidModel: as `check_schema`.
+    """
+    known = _signature(node.domain, node.op_type, node.version)
+    if known is not None and (fault := _attribute_fault(node, known.attributes, known.told)):
+        raise InvalidModel(f"{node!r}{fault}")
+
+
 def unknown(node: Node) -> InvalidModel:
     """What to raise of a node whose operator isn't there at its version."""
     return InvalidModel(f"{node!r}: opset {node.version} of {node.domain or 'ai.onnx'} has no such operator")
@@ -230,7 +245,7 @@ def problem(node: Node) -> str:
     length = listed.tensor.shape[0] if listed is not None and listed.rank == 1 and listed.tensor.shape else None
     if isinstance(length, int) and length > _MOST_AXES:
         return f" lists {length} axes"
-    fault = equation_fault(node) or shape_fault(node)
+    fault = equation_fault(node) or shape_fault(node) or list_fault(node)
     if fault:
         return fault
     parts = node.attributes.get("num_outputs") if node.op == ("", "Split") else None
@@ -289,7 +304,7 @@ def _attribute_fault(node: Node, known: Mapping[str, Any], told: Sequence[str]) 
             return f": attribute {name} is {value}, which is no element type"
         own = f"{node.op_type} {name}"
         least, size = _LEAST.get(own, _LEAST.get(name)), _LENGTHS.get(own, _LENGTHS.get(name))
-        if least is not None and isinstance(value, int | float) and not least <= value < math.inf:
+        if least is not None and isinstance(value, int | float) and not least <= value < (_MOST if least else math.inf):
             return f": attribute {name} is {value}, which is no count"
         if size is not None and isinstance(value, TensorData | list | tuple):
             found = value.size if isinstance(value, TensorData) else len(value)

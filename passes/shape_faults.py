@@ -24,6 +24,7 @@ _LISTED = {
     "Resize": (1, 2, 3),
     "Slice": (1, 2, 3, 4),
     "Split": (1,),
+    "Upsample": (1,),
 }
 """Inputs that are lists, of rank 1."""
 _OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2), "TensorScatter": (1,)}
@@ -38,6 +39,8 @@ _WITH_AXIS = frozenset(
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
 """Operators whose attribute kernel_shape is that of weights: which input."""
 _WINDOWS = frozenset((*_WEIGHTS, "AveragePool", "LpPool", "MaxPool", "MaxUnpool"))
+_MOST_PLACES = 1 << 31
+"""More than any kernel has: work on windows makes arrays of all places in one."""
 _PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 1, "pads": 2}
 """Lists of windows: how many entries each axis has behind those of images and channels."""
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -64,7 +67,8 @@ def shape_fault(node: Node) -> str:
     if node.op_type in _WITH_AXIS and (fault := _own_axis_fault(node)):
         return fault
     if node.op_type in _WINDOWS:
-        return (_kernel_fault(node) if node.op_type in _WEIGHTS else "") or _window_fault(node)
+        fault = (_kernel_fault(node) if node.op_type in _WEIGHTS else "") or _window_fault(node)
+        return fault or (_offsets_fault(node) if node.op_type == "DeformConv" else "")
     if node.op_type == "Col2Im":
         return _columns_fault(node)
     if node.op_type in _GATES:
@@ -135,6 +139,9 @@ def _window_fault(node: Node) -> str:
         listed, wanted = node.attributes.get(name), entries * (len(shape) - 2)
         if isinstance(listed, list | tuple) and len(listed) != wanted:
             return f": {name} has {len(listed)} entries; {wanted} are needed"
+    kernel = node.attributes.get("kernel_shape")
+    if isinstance(kernel, list | tuple) and math.prod(kernel) >= _MOST_PLACES:
+        return f": a kernel of {math.prod(kernel)} places"
     return ""
 
 
@@ -170,6 +177,25 @@ def _kernel_fault(node: Node) -> str:
         return f": its input has {shape[1]} channels, its weights are for {taken}"
     if isinstance(known[0], int) and (groups < 1 or known[0] % groups):
         return f": weights of {known[0]} channels are no {groups} groups"
+    return ""
+
+
+def _offsets_fault(node: Node) -> str:
+    """Why a DeformConv's offsets aren't one for each axis of each place in its kernel, or its mask not one for each."""
+    weights, kernel, groups = (
+        _shape(node, 1),
+        node.attributes.get("kernel_shape"),
+        node.attributes.get("offset_group", 1),
+    )
+    listed = kernel if isinstance(kernel, list | tuple) and kernel else None if weights is None else weights[2:]
+    sizes = [size for size in listed or () if isinstance(size, int)]
+    if listed is None or len(sizes) < len(listed) or not isinstance(groups, int):
+        return ""
+    places = math.prod(sizes) * groups
+    for what, index, wanted in (("offsets", 2, places * len(sizes)), ("mask", 4, places)):
+        shape = _shape(node, index)
+        if shape is not None and (len(shape) < 2 or _differ(shape[1], wanted)):
+            return f": {what} of the shape {list(shape)}, which must have {wanted} channels"
     return ""
 
 

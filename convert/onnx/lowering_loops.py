@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from ...passes.constants import constant_array
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
-from ...passes.infer import constant_array, static_trips
+from ...passes.infer import static_trips
 from ...passes.loop import Entry, Loop, Sliced, part_range, parts_of
 from ...passes.rewrite import Builder, Rule, Rules
 from ...passes.types import DType, OptionalType, SequenceType, TensorType, Type, tensor

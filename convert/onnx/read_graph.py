@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -229,12 +230,10 @@ class GraphReader:
         for sparse in proto.sparse_initializer:
             location = f"{where}: sparse initializer {sparse.values.name!r}"
             data = sparse_from_proto(sparse, location)
-            if any(dim < 0 for dim in data.shape):
-                raise InvalidModel(f"{location}: negative dimension")
             found.append(
                 (
                     sparse.values.name,
-                    TensorData(data.values.dtype, data.shape, load=_densifier(data, location), origin=data),
+                    TensorData(data.values.dtype, data.shape, load=partial(sparse_to_dense, data), origin=data),
                 )
             )
         for name, data in found:
@@ -405,13 +404,3 @@ def _denoted(info: ValueInfoProto) -> bool:
         return True
     shape = info.type.tensor_type.shape if info.type.HasField("tensor_type") else None
     return shape is not None and any(dim.denotation for dim in shape.dim)
-
-
-def _densifier(data: Any, where: str) -> Any:
-    def load() -> Any:
-        try:
-            return sparse_to_dense(data)
-        except (IndexError, ValueError) as error:
-            raise InvalidModel(f"{where}: {error}") from None
-
-    return load

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ...passes.constants import constant_array
 from ...passes.graph import Node, Value
-from ...passes.infer import constant_array
 from ...passes.loop import Captured, Carried, Entry, Loop, Sliced, Stacked, is_loop
 
 

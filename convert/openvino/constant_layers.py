@@ -88,7 +88,7 @@ def _fold(graph: Graph, node: Node) -> None:
     except BackedgeError as error:
         raise Unsupported(node, f"a layer of constants only, which can't be computed: {error}") from error
     for value, result in zip(wanted, results, strict=True):
-        made = TensorData.of(result, value.tensor.dtype or DType.of(result.dtype))
+        made = value.holding(result)
         graph.replace_uses(value, graph.add_constant(made, value.name))
 
 

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Self, TypeVar, Union
 
 import numpy as np
 
+from ..constants import constant_array
 from ..errors import InvalidModel
 from ..graph import Value
-from ..infer import constant_array
 from ..preconditions import dtype_of
 from ..rewrite import Builder
 from ..sizes import OpenSize

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..constants import constant_array
 from ..errors import InvalidModel
 from ..graph import Node, Value
-from ..infer import constant_array
 from ..preconditions import default_bounds, dtype_of, input_of, size_of_axis
 from ..protos import enum_of
 from ..rewrite import Builder

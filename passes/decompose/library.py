@@ -12,10 +12,11 @@ from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..constants import small_constant
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..infer import facts, infer, small_constant
+from ..infer import facts, infer
 from ..opset.build import StepBuilder
 from ..opset.raising import raised
 from ..opset.resampling import by_gathers

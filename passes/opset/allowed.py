@@ -7,10 +7,10 @@ from functools import cache
 
 import onnx.defs
 
+from ..constants import constant_node_data
 from ..constraints import allowed, shared_type_names, spelled, spelled_dtypes
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
-from ..infer import constant_node_data
 from ..protos import DTYPES
 from ..schemas import any_schema
 from ..tensor import TensorData

@@ -99,4 +99,4 @@ def _computed(value: Value) -> TensorData | None:
     if value.tensor.dtype not in (DType.INT64, DType.INT32, DType.FLOAT32) or (value.rank or 0) > 1:
         return None
     array = static_array(value)
-    return None if array is None else TensorData.of(array, value.tensor.dtype)
+    return None if array is None else value.holding(array)

@@ -128,6 +128,8 @@ def _rows(op: StepBuilder, node: Node) -> Value:
     dims = data.tensor.static_shape
     if dims is not None and 0 in dims:
         return op.Identity(data)
+    if not count:
+        raise Unsupported(node, "each index is a place along none of the axes")
     sizes = sizes_of(op, data, range(size))
     rows, reduction = linear(op, node, sizes[:count], count), attribute(node, "reduction", "none")
     early = op.at(9)

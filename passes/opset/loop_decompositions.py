@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..constants import small_constant
 from ..graph import Node, Value
-from ..infer import small_constant
 from ..types import DType, TensorType, Type
 from .build import StepBuilder
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..constants import constant_node_data
 from ..errors import Unsupported
 from ..graph import Node
-from ..infer import constant_node_data
 from ..preconditions import required
 from ..protos import SparseData, sparse_to_dense
 from ..tensor import TensorData

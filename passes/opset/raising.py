@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..constants import constant_node_data
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..infer import constant_node_data, infer
+from ..infer import infer
 from ..protos import SparseData, sparse_to_dense
 from ..rewrite import Builder, Rewriter, collect, combine, rule
 from ..tensor import TensorData

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..constants import constant_node_data
 from ..errors import InvalidModel
 from ..graph import Graph, Node, Value
-from ..infer import FORMAL, constant_node_data
+from ..infer import FORMAL
 from ..loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked
 from ..protos import ENUMS
 from ..rewrite import Builder, collect, rule

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..constants import constant_array
 from ..errors import Unsupported
 from ..graph import Node
-from ..infer import constant_array
 from ..preconditions import rank_of, required
 from ..types import DType
 from .build import StepBuilder

@@ -17,14 +17,14 @@ from itertools import pairwise
 from typing import Any
 
 from ..constant_analysis import static_array
+from ..constants import constant_node_data
 from ..decompose.functions import body
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
-from ..infer import constant_node_data
 from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder, at_named_outputs
-from ..schema_check import check_schema, unknown
+from ..schema_check import check_attributes, check_schema, unknown
 from ..schemas import HUB_OPSETS, histories, schema
 from ..types import DType, is_known
 from . import control
@@ -154,6 +154,8 @@ class Walk:
             return [made] if isinstance(made, Value) else made
         if current is not node:
             current = _at(current, plan.version)
+            if current.attributes is not node.attributes:
+                check_attributes(current)
         if built:
             check(_at(current, plan.version), node, None)
             return self._insert(op, current, plan.version)

@@ -269,7 +269,7 @@ class _Resolved(Builder):
         known = static_array(value)
         if known is None or known.size > _MOST_KNOWN or value.tensor.dtype is DType.STRING:
             return None
-        return TensorData.of(known, value.tensor.dtype)
+        return value.holding(known)
 
     def _dependents(self, node: Node, walk: _Walk) -> tuple[list[Node], list[Value]] | None:
         """The nodes that must go into the branches, and the values that leave them then.

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..constant_analysis import static_branch
+from ..constants import small_constant
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
-from ..infer import FORMAL, small_constant
+from ..infer import FORMAL
 from ..loop import Captured, Carried, Entry, Loop, Slot
 from ..opset.build import give_types
 from ..rewrite import Builder

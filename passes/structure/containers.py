@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..constants import constant_node_data
 from ..constraints import born
 from ..errors import Unsupported
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..infer import constant_node_data, infer
+from ..infer import infer
 from ..loop import Captured, Carried, Iteration, Slot, is_if, is_loop
 from ..names import Names
 from ..node import through_identities

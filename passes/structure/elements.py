@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..constants import constant_array
 from ..errors import InvalidModel
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..infer import constant_array, infer_node
+from ..infer import infer_node
 from ..loop import Loop, Sliced, Slot, Stacked, is_loop
 from ..pipeline import PassResult
 from ..types import TensorType

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..build import stack
+from ..constants import constant_array
 from ..graph import Graph, Node, Value
 from ..hub import HUB
-from ..infer import constant_array
 from ..loop import Captured, Carried, Entry, Loop, Stacked, entry_of, is_loop, set_entries
 from ..names import Names
 from ..pipeline import PassResult

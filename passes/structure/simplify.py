@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..constants import constant_array
 from ..graph import Graph, Node, Value
-from ..infer import constant_array
 from ..pipeline import PassResult
 from ..protos import ENUMS
 from ..types import TensorType

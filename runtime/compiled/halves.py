@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...passes.attributes import NodeAttributes
+from ...passes.constants import small_constant
 from ...passes.graph import Graph, Node, Value
-from ...passes.infer import small_constant
 from ...passes.loop import DOMAIN
 from ...passes.protos import enum_of
 from ...passes.tensor import TensorData

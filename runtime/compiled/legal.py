@@ -6,11 +6,12 @@ import logging
 from collections.abc import Sequence
 
 from ...passes.captures import copied
+from ...passes.constants import small_constant
 from ...passes.decompose.library import begun
 from ...passes.errors import BackedgeError
 from ...passes.graph import Graph, Node, Value
 from ...passes.hub import HUB
-from ...passes.infer import infer, small_constant
+from ...passes.infer import infer
 from ...passes.legalize import decomposed
 from ...passes.loop import DOMAIN, is_loop
 from ...passes.rewrite import Builder, Rewriter, view

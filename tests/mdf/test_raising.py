@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from backedge.convert.mdf.raising.raise_model import DEFAULT
+from backedge.passes.constants import constant_array
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.graph import Graph
-from backedge.passes.infer import constant_array
 from backedge.passes.loop import Carried, Loop, is_loop
 from backedge.passes.types import DType, tensor
 

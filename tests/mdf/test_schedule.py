@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from backedge.convert.mdf.raising.scheduler import in_order
 from backedge.convert.mdf.raising.state import Logic
+from backedge.passes.constants import constant_array
 from backedge.passes.errors import InvalidModel, Unsupported
-from backedge.passes.infer import constant_array
 from backedge.passes.loop import Loop, is_loop
 from backedge.runtime.oracles.mdf_names import interface
 

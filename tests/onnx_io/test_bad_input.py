@@ -80,6 +80,21 @@ def negative_shape(model: ModelProto) -> None:
     model.graph.initializer[0].dims[0] = -2
 
 
+def nothing_of_a_shape_beyond_arrays(model: ModelProto) -> None:
+    model.graph.initializer[0].CopyFrom(TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2**60, 0]))
+
+
+def sparse_model(indices: list[int], dims: list[int], rank: list[int] | None = None) -> Callable[[ModelProto], None]:
+    def damage(model: ModelProto) -> None:
+        del model.graph.initializer[:]
+        values = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0])
+        places = helper.make_tensor("", TensorProto.INT64, rank or [len(indices)], indices)
+        model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, dims))
+
+    damage.__name__ = f"sparse_{indices}_of_{dims}"
+    return damage
+
+
 def unknown_type(model: ModelProto) -> None:
     model.graph.initializer[0].data_type = 99
 
@@ -107,7 +122,9 @@ def default_of_another_rank(model: ModelProto) -> None:
 BROKEN = [
     undeclared_input, undeclared_in_body, cycle, twice, missing_output, no_opset, two_opsets, short_data,
     absurd_shape, negative_shape, unknown_type, same_attribute, no_graph, nameless_input,
-    default_of_another_type, default_of_another_rank,
+    default_of_another_type, default_of_another_rank, nothing_of_a_shape_beyond_arrays,
+    sparse_model([0, -1], [4]), sparse_model([0, 4], [4]), sparse_model([0, 1, 2], [4]), sparse_model([0, 1], [2**60]),
+    sparse_model([0, 1], [-4, -4]), sparse_model([0, 0, 0, 2], [2, 2], [2, 2]), sparse_model([0, 0], [2, 2], [2, 1]),
 ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +15,7 @@ from backedge.convert.files import to_dialect, to_hub
 from backedge.convert.format import FORMATS
 from backedge.convert.onnx.read import read_model
 from backedge.convert.onnx.write import to_model
-from backedge.passes.errors import BackedgeError, InvalidModel
+from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 from backedge.passes.graph import Graph
 from backedge.passes.inferred_faults import check_inferred
 from backedge.passes.loop import DOMAIN as CONTROL
@@ -48,6 +49,16 @@ WRONG = {
     "no power": (
         "(float[1, 2, 4] x) => (float[1, 2, 4] y) { y = LpPool <p = 0, kernel_shape = [1]> (x) }",
         "attribute p is 0, which is no count",
+    ),
+    "a kernel that no memory holds": (
+        """(float[1, 2, 4] x) => (float[1, 2, 4] y) {
+            y = LpPool <auto_pad = "SAME_UPPER", kernel_shape = [4611686018427387904]> (x)
+        }""",
+        "a kernel of 4611686018427387904 places",
+    ),
+    "a count that none is, of constants": (
+        "(float[3] x) => (float[2] v, int64[2] i) <int64[1] one = {1}> { k = Neg (one)  v, i = TopK (x, k) }",
+        "attribute k is -1, which is no count",
     ),
     "a body left out": ("(bool c) => (float[2] y) { y = If (c) }", "its graph else_branch is missing"),
 }
@@ -328,6 +339,59 @@ def test_parts_of_a_scalar() -> None:
     graph.outputs = list(node.outputs)
     with pytest.raises(InvalidModel, match="Loop-1 'z': it goes along axis 0 of 'x', which is of rank 0"):
         check_inferred(graph)
+
+
+LISTS = {
+    "AffineGrid (x, c4)": "input 1 is [2, 3, -2, 6], which are no sizes",
+    "Col2Im (x, c2, two)": "input 1 is [-2, 5], which are no sizes",
+    "ConstantOfShape (c2)": "input 0 is [-2, 5], which are no sizes",
+    "Expand (x, c2)": "input 1 is [-2, 5], which are no sizes",
+    "MaxUnpool <kernel_shape = [1]> (x, i, c3)": "input 2 is [1, -1, 1], which are no sizes",
+    "Reshape (x, c2)": "input 1 is [-2, 5], which are no sizes",
+    "Reshape (x, c5)": "input 1 is [2, -1, -1], which are no sizes",
+    "Resize (x, , , c3)": "input 3 is [1, -1, 1], which are no sizes",
+    "Tile (x, c3)": "input 1 is [1, -1, 1], which are no sizes",
+    "Tile (x, minus)": "input 1 is [-1], which are no sizes",
+    "Slice (x, one, c2)": "it has as many entries in each list, and here 1 in input 1, 2 in input 2",
+    "Slice (x, one, one, c2)": "it has as many entries in each list, and here 1 in input 1, 1 in input 2, 2 in input 3",
+    "NonMaxSuppression (boxes, x, one, f)": "input 3 has 2 entries; it is one number",
+    "OneHot (i, c2, f)": "input 1 has 2 entries; it is one number",
+    'Resize <coordinate_transformation_mode = "tf_crop_and_resize"> (x, f, , one3)': "of 2 entries; 6 are needed",
+}
+
+
+@pytest.mark.parametrize("call", LISTS)
+def test_lists_that_inference_does_not_look_at(call: str) -> None:
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 9, opset_import: ["" : 20]>
+        main (float[1, 5, 4] x, float[1, 4, 4] boxes, int64[1, 5, 4] i) => (y) <
+            int64[4] c4 = {{2, 3, -2, 6}}, int64[2] c2 = {{-2, 5}}, int64[3] c3 = {{1, -1, 1}}, int64[1] one = {{1}},
+            int64[2] two = {{1, 1}}, int64[1] minus = {{-1}}, int64[3] c5 = {{2, -1, -1}},
+            int64[3] one3 = {{1, 1, 1}}, float[2] f = {{0.5, 0.5}}
+        > {{ y = {call} }}
+    """)
+    with pytest.raises(InvalidModel, match=re.escape(LISTS[call])):
+        read_model(model)
+
+
+def test_places_along_no_axis_are_refused() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 18]>
+        main (float[4, 4] x, int64[2, 0] i, float[2, 4, 4] u) => (float[4, 4] y) { y = ScatterND (x, i, u) }
+    """)
+    with pytest.raises(Unsupported, match="each index is a place along none of the axes"):
+        _convert(model, 8)
+
+
+@pytest.mark.parametrize("target", ["hlo", "openvino"])
+@pytest.mark.parametrize("body", ["y = Reshape (x, s)  s = Identity (c)", "s = Identity (c)  y = Reshape (x, s)"])
+def test_elements_that_the_declared_type_does_not_have(body: str, target: str) -> None:
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 18]>
+        main (float[2, 3] x) => (y) <int64[2] s, float[2] c = {{0.5, 1.5}}> {{ {body} }}
+    """)
+    with pytest.raises(InvalidModel, match=r"'s' is declared int64\[2\]: \[0.5, 1.5\] has numbers that int64 doesn't"):
+        to_dialect(read_model(model), FORMATS[target])
 
 
 @pytest.mark.parametrize("listed", ["x", "x, roi", "x, roi, none"])

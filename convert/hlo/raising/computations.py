@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.constants import constant_array
 from ....passes.errors import InvalidModel
 from ....passes.graph import Graph, Node, Value
-from ....passes.infer import constant_array
 from ....passes.loop import Sliced, Stacked
 from ....passes.loops.ranges import scalar
 from ....passes.node import ancestors

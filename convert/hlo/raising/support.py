@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ....passes.constants import constant_array
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.infer import constant_array
 from ....passes.node import ORIGIN
 from ....passes.sizes import dims_of
 from ....runtime.oracles.hlo_names import last_step

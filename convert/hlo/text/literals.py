@@ -162,11 +162,8 @@ def _array(scanner: Scanner, start: int, shape: ArrayShape, sizes: tuple[int, ..
         text = found[0] if found else body[values.end()]
         scanner.fail(f"a value of {shape.dtype.value} expected, {text!a} found", start + values.end())
     count = math.prod(sizes)
-    if (
-        count > len(body)
-        or math.prod(size for size in sizes[:depth]) > len(body)
-        or not _fits(body, shape, sizes[:depth])
-    ):
+    braces = math.prod(size or 1 for size in sizes[:depth])  # at least: an axis of 0 stands in as many as there are
+    if braces > len(body) or not _fits(body, shape, sizes[:depth]):
         scanner.fail(f"the literal's braces and values don't fit the shape's sizes {list(sizes)}", start)
     if not count:
         return np.zeros(sizes, shape.dtype.numpy)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -305,18 +306,9 @@ def _sparse_of(
         array = array_of(stated.get("value") if isinstance(stated, dict) else None, stated, f"{where}, {part}", own)
         target.CopyFrom(tensor_to_proto(array, getattr(array.origin, "name", "") or own))
     stored = sparse_from_proto(proto, where)
-    if stored.values.dtype is not dtype or stored.indices.dtype is not DType.INT64:
-        raise InvalidModel(f"{where}: its values aren't of type {dtype.value}, or its indices not int64")
-    if len(stored.values.shape) != 1 or len(stored.indices.shape) not in (1, 2):
-        raise InvalidModel(f"{where}: its values must be a list, and its indices too, or one for each")
-
-    def load() -> np.ndarray[Any, Any]:
-        try:
-            return sparse_to_dense(stored)
-        except (IndexError, ValueError) as error:
-            raise InvalidModel(f"{where}: {error}") from None
-
-    data = TensorData(dtype, shape, load=load, origin=stored)
+    if stored.values.dtype is not dtype:
+        raise InvalidModel(f"{where}: its values aren't of type {dtype.value}")
+    data = TensorData(dtype, shape, load=partial(sparse_to_dense, stored), origin=stored)
     if value is not None:
         dense = array_of(value, {"dtype": dtype.value, "shape": list(shape)}, where)
         if dense.numpy().tobytes() != data.numpy().tobytes():

@@ -144,7 +144,7 @@ def here_of(node: Node) -> Node | None:
 def _known(value: Value) -> TensorData | None:
     """The data of a small value that is certain, such as axes are."""
     array = static_array(value)
-    return None if array is None or array.size > _MOST_KNOWN else TensorData.of(array, value.tensor.dtype)
+    return None if array is None or array.size > _MOST_KNOWN else value.holding(array)
 
 
 def contradicts(node: Node, here: Node) -> bool:

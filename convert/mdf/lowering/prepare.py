@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ....passes.constant_analysis import static_array, static_branch
+from ....passes.constants import constant_node_data
 from ....passes.core import is_core
 from ....passes.decompose import recurrent
 from ....passes.decompose.library import by_rule, inlined
 from ....passes.errors import Unsupported
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB
-from ....passes.infer import constant_node_data, widen
+from ....passes.infer import widen
 from ....passes.legalize import decomposed
 from ....passes.loop import DOMAIN, Captured, Condition, Loop, Slot
 from ....passes.preconditions import required

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....passes.constants import constant_node_data
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.infer import constant_node_data
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData

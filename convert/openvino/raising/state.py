@@ -90,7 +90,7 @@ def _known(value: Value) -> TensorData | None:
         (made,) = Executor(graph, never_compile).run({}).values()
     except BackedgeError:
         return None
-    return TensorData.of(made, value.tensor.dtype) if isinstance(made, np.ndarray | np.generic) else None
+    return value.holding(made) if isinstance(made, np.ndarray | np.generic) else None
 
 
 def _default(root: Graph, value: Value, data: TensorData) -> None:

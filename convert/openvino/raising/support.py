@@ -10,9 +10,9 @@ import numpy as np
 import onnx.defs
 
 from ....passes.build import Expr, cast, expr, transpose, unsqueeze, where
+from ....passes.constants import constant_array
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
-from ....passes.infer import constant_array
 from ....passes.preconditions import input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, Input, Key, Rule
 from ....passes.schemas import HUB_OPSET, schema

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...constant_analysis import ConstantAnalysis
+from ...constants import constant_array
 from ...graph import Graph, Node, Value
-from ...infer import constant_array
 from ...rewrite import Builder, Rewriter
 from ...tensor import TensorData
 from ...types import DType, Shape, TensorType, merge

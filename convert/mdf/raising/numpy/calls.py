@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .....passes.build import reshape
+from .....passes.constants import constant_array
 from .....passes.errors import InvalidModel, Unsupported
-from .....passes.infer import constant_array
 from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .....passes.words import words

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .....passes.constants import constant_array
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
-from .....passes.infer import constant_array
 from .....passes.rewrite import Builder
 from .....passes.types import DType
 from .ufuncs import UFUNCS, apply_ufunc

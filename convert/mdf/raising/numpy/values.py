@@ -17,9 +17,9 @@ import numpy as np
 from .....passes.build import reshape, where_values
 from .....passes.certain_size import check_array
 from .....passes.constant_analysis import static_array
+from .....passes.constants import constant_array
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Graph, Value
-from .....passes.infer import constant_array
 from .....passes.protos import enum_of
 from .....passes.rewrite import Builder
 from .....passes.types import DType, TensorType, merge

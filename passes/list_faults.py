@@ -1,0 +1,79 @@
+"""Faults of lists that operators are given: of their lengths, and of sizes that a constant says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from .constants import small_constant
+from .graph import Node
+
+_LEAST: Mapping[str, Mapping[int, int]] = {
+    "AffineGrid": {1: 0},
+    "Col2Im": {1: 0, 2: 0},
+    "ConstantOfShape": {0: 0},
+    "Expand": {1: 0},
+    "MaxUnpool": {2: 0},
+    "Reshape": {1: -1},
+    "Resize": {3: 0},
+    "Tile": {1: 0},
+    "TopK": {1: 0},
+}
+"""Inputs that are sizes, and the least that one may be. CenterCropPad isn't among these: below 0, ONNX Runtime cuts off
+everything."""
+_ALIKE: Mapping[str, Sequence[int]] = {"Slice": (1, 2, 3, 4)}
+"""Inputs that are lists of one length: as many as there are axes to go along."""
+_SINGLE: Mapping[str, Sequence[int]] = {
+    "CumSum": (1,),
+    "NonMaxSuppression": (2, 3, 4),
+    "OneHot": (1,),
+    "TopK": (1,),
+    "Trilu": (1,),
+}
+"""Inputs that are one number, be it a scalar or a list of one."""
+
+
+def list_fault(node: Node) -> str:
+    """Why an operator can't be given its lists, to be read behind its name; "" where it may be."""
+    if node.domain:
+        return ""
+    lengths = {index: length for index in _ALIKE.get(node.op_type, ()) if (length := _length(node, index)) is not None}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{length} in input {index}" for index, length in lengths.items())
+        return f": it has as many entries in each list, and here {told}"
+    for index in _SINGLE.get(node.op_type, ()):
+        count = _length(node, index)
+        if count not in (None, 1):
+            return f": input {index} has {count} entries; it is one number"
+    return _roi_fault(node) or _sizes_fault(node)
+
+
+def _length(node: Node, index: int) -> int | None:
+    value = node.input(index)
+    shape = None if value is None else value.tensor.static_shape
+    return None if shape is None else math.prod(shape)
+
+
+def _sizes_fault(node: Node) -> str:
+    for index, least in _LEAST.get(node.op_type, {}).items():
+        data = small_constant(node.input(index))
+        if data is None or not data.dtype.is_integer:
+            continue
+        sizes = data.numpy().ravel().tolist()
+        if min(sizes, default=least) < least or sizes.count(-1) > 1:  # of Reshape's, one follows from the others
+            return f": input {index} is {sizes!s:.100}, which are no sizes"
+    return ""
+
+
+def _roi_fault(node: Node) -> str:
+    """Why a part of an image has no beginning and end along each axis that is resized."""
+    if node.op_type != "Resize" or node.attributes.get("coordinate_transformation_mode") not in (_CROP, _CROP.encode()):
+        return ""
+    data, axes, length = node.input(0), node.attributes.get("axes"), _length(node, 1)
+    count = len(axes) if isinstance(axes, list | tuple) and axes else None if data is None else data.rank
+    if count is None or length in (None, 2 * count):
+        return ""
+    return f": a part of an image of {length} entries; {2 * count} are needed"
+
+
+_CROP = "tf_crop_and_resize"
