@@ -100,6 +100,8 @@ class Match:
         """
         before = self.before(self.known)
         spreads = spread(before, runs)
+        if not self.other.between:  # where another file holds the whole numbers themselves, nothing is before them
+            return 0.0 if self._may_become(STEPS_ALLOWED * spreads, self.other.before) else float(np.inf)
         worst = float(distance(before, self.before_other, spreads).max(initial=0.0))
         noise = np.any([run != before for run in runs], axis=0) | (before != self.before_other)
         slack = np.where(noise, STEPS_ALLOWED * spreads, 0.0)
@@ -108,6 +110,15 @@ class Match:
         ends = self.low + self.shift, self.high + self.shift
         fits = (np.clip(below, *ends) <= wanted) & (wanted <= np.clip(above, *ends))
         return worst if worst > STEPS_ALLOWED or bool(fits.all()) else float(np.inf)
+
+    def _may_become(self, slack: Array, numbers: Array) -> bool:
+        """Whether the known step's numbers are rounded to these ones, as the other run has them, if they are off by up
+        to `slack`."""
+        below, above = (
+            np.clip(self.known.round(self.known.before + side * slack), self.low, self.high) for side in (-1, 1)
+        )
+        found = np.clip(numbers - self.shift, self.low, self.high)
+        return bool(((below <= found) & (found <= above)).all())
 
     @property
     def apart(self) -> float:

@@ -399,6 +399,31 @@ def test_coarse_noise_is_that_of_float32(tmp_path) -> None:
     assert 2.0**-24 < coarse < 2.0**-21
 
 
+@pytest.mark.parametrize("kind", ["float", "double", "float16"])
+def test_an_exact_quotient_is_off_where_the_product_with_the_reciprocal_is(kind: str, tmp_path) -> None:
+    text = f"({kind}[9] x, {kind} t) => ({kind}[9] y) {{ y = Div(x, t) }}"
+    wide, whole = model(tmp_path, text), np.arange(-4.0, 5.0)
+    held = {"float": F32, "double": np.float64, "float16": np.float16}[kind]
+    for divisor in (1.0, 2.0, -0.25, 7.0, 41.0):
+        x, t = (whole * divisor).astype(held), held(divisor)
+        noisy = np.array([wide.noisy({"x": x, "t": t}, Noise(seed))["y"] for seed in range(4)])
+        product = x * (held(1) / t) if held is not np.float16 else x.astype(F32) * (F32(1) / F32(t))
+        assert np.array_equal((noisy != whole).any(axis=0), product.astype(held) != whole)
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_a_run_that_isnt_drawn_rounds_to_the_nearest_numbers(coarse: bool, tmp_path) -> None:
+    text = """(double[3] x, double c) => (bool[3] e, double[3] f, double[3] s) {
+        e = Equal (x, c) f = Floor (x) s = Add (x, c) }"""
+    x, c = np.array([0.1, 0.1 + 1e-12, 3 - 1e-12]), 0.1
+    found = model(tmp_path, text).noisy({"x": x, "c": c}, Noise(0, coarse=coarse, is_drawn=False))
+    kind = F32 if coarse else np.float64
+    near = x.astype(kind)
+    assert found["e"].tolist() == (near == kind(c)).tolist()
+    assert found["f"].tolist() == np.floor(near).tolist()
+    assert found["s"].tolist() == (near + kind(c)).tolist()
+
+
 def test_spread_by_hand() -> None:
     """Mean squares 4 and 0; the median of those that aren't 0 is 4; the unit, 2^-11 of float16, counts for the second,
     which is 3, and for the first that of the least normal number, 2^-14."""
