@@ -150,6 +150,7 @@ class _Operator:
         self._inner = next(floats, DType.FLOAT32)
         attributes.rounded, attributes.computed, attributes.whole = self._rounded, self._computed, self._whole
         attributes.weights, attributes.operated, attributes.activated = self._weights, self._operated, self._activated
+        attributes.between = self._between
 
     @property
     def is_exact(self) -> bool:
@@ -205,6 +206,11 @@ class _Operator:
         """One operation of a kernel; those of halves are done in float32."""
         noise, kind = self._noise, DType.FLOAT32 if self._inner in HALVES else self._inner
         return value if noise is None else noise.result(value, kind, ARITHMETIC)
+
+    def _between(self, value: Array) -> Array:
+        """What one step of a definition hands on to the next: some runtimes round halves there, too."""
+        noise = self._noise
+        return value if noise is None else noise.result(value, self._inner, ARITHMETIC)
 
     def _quotient(self, noise: Noise, ratio: Array, divisor: Array) -> Array:
         kind = noise.rounded_type(self._inner)

@@ -28,7 +28,8 @@ _RUNS = 8
 def carried(
     graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, Outputs], float], most: float = MOST
 ) -> float:
-    """The distance from its exact outputs of a run with the rounding errors that each operator's runtimes may make.
+    """The distance from its exact outputs of a run with the rounding errors that each operator's runtimes may make, or
+    with results rounded to the nearest numbers.
 
     0 where the graph has none of these operators, and computes in no halves, which some runtimes round only behind
     several operators; and where the distance is more than `most`: all is noise there.
@@ -46,7 +47,8 @@ def carried(
             graph, feed = _fed(graph, feed)
             wide = WideModel(graph, WIDEST if computes_double(graph) else DOUBLE)
             exact = _declared(wide.exact(feed)[0], right)
-            found = [apart(exact, _declared(wide.noisy(feed, Noise(seed)), right)) for seed in range(_RUNS)]
+            noises = [Noise(0, is_drawn=False), *map(Noise, range(_RUNS))]
+            found = [apart(exact, _declared(wide.noisy(feed, noise), right)) for noise in noises]
     except (BackedgeError, TooSlow):
         return 0.0
     return max((one for one in found if one <= most or np.isinf(one)), default=0.0)

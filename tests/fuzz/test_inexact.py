@@ -57,6 +57,28 @@ def test_a_comparison_that_rounding_decides_on_is_told(x: float, turns: bool, tm
     assert noise == (np.inf if turns else 0)
 
 
+@pytest.mark.parametrize(("step", "turns"), [("Unique", True), ("Abs", False)])
+def test_how_many_are_equal_is_told_where_rounding_makes_them_so(step: str, turns: bool, tmp_path) -> None:
+    """The halves of a window, of which runtimes find each number once or twice."""
+    text = f"""<ir_version: 9, opset_import: ["": 18]> g (int64 n) => (float[m] y) {{
+        w = HammingWindow(n) y = {step}(w) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    window = (25 / 46 - 21 / 46 * np.cos(2 * np.pi * np.arange(3) / 3)).astype(np.float32)
+    right = window[:2] if turns else window
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), {"n": np.array(3)}, [right], apart)
+    assert np.isinf(noise) == turns
+
+
+@pytest.mark.parametrize(("x", "turns"), [([0.1, 0.2, -0.3], True), ([0.1, 0.2, 0.3], False)])
+def test_the_logarithm_of_a_sum_that_cancels_is_told(x: list[float], turns: bool, tmp_path) -> None:
+    text = '<ir_version: 9, opset_import: ["": 18]> g (float[3] x) => (float[1] y) { y = ReduceLogSum(x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    with np.errstate(all="ignore"):
+        right = np.log(np.sum(np.float32(x), dtype=np.float32, keepdims=True))
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), {"x": np.float32(x)}, [right], apart, most=np.inf)
+    assert np.isinf(noise) == turns
+
+
 @pytest.mark.parametrize(("third", "turns"), [(-0.1614241600036621, True), (-0.163, False)])
 def test_a_step_that_the_way_to_divide_decides_on_is_told(third: float, turns: bool, tmp_path) -> None:
     text = """<ir_version: 8, opset_import: ["": 12]> g (float[4] x) => (uint8[4] y) {

@@ -215,6 +215,39 @@ def test_a_bias_cancels_with_what_is_scaled(tmp_path) -> None:
     assert far.max() < 1e-4
 
 
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("LayerNormalization<axis=-1, epsilon=0.001>", (1, 64)),
+        ("InstanceNormalization<epsilon=0.001>", (1, 64, 2)),
+        ("GroupNormalization<epsilon=0.001, num_groups=64>", (1, 64, 2)),
+    ],
+)
+@pytest.mark.parametrize(("kind", "held"), [("float", F32), ("float16", np.float16)])
+def test_a_bias_cancels_with_what_is_normalized(tmp_path, name: str, shape: tuple[int, ...], kind: str, held) -> None:
+    """In the steps of the definition, each rounded, or in float32, rounded once."""
+    random, sizes = np.random.default_rng(7), ",".join(map(str, shape))
+    text = f"""({kind}[{sizes}] x, {kind}[64] s, {kind}[64] b) => ({kind}[{sizes}] y) {{ y = {name}(x, s, b) }}"""
+    x, scale = random.normal(size=shape).astype(held), random.uniform(1, 2, 64).astype(held)
+    if len(shape) == 3:
+        x[..., 1] = -x[..., 0] * held(1.125)
+    wide_x = x.astype(np.float64)
+    centred = wide_x - wide_x.mean(axis=-1, keepdims=True)
+    normal = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + float(F32(0.001)))
+    along = (-1,) if len(shape) == 2 else (-1, 1)
+    bias = (-scale * random.uniform(0.98, 0.999, 64) * (normal[0] if len(shape) == 2 else 1)).astype(held)
+    stepped = (normal.astype(held) * scale.reshape(along)).astype(held) + bias.reshape(along)
+    wide = model(tmp_path, text)
+    feed = {"x": x, "s": scale, "b": bias}
+    exact = wide.exact(feed)[0]["y"]
+    dtype = DType.FLOAT16 if held is np.float16 else DType.FLOAT32
+    far = spread(exact, [wide.noisy(feed, Noise(seed))["y"] for seed in range(4)], dtype)
+    assert 0.5 < distance(exact, stepped.astype(float), far).max() <= 6
+    (theirs,) = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, feed)
+    assert distance(exact, theirs.astype(float), far).max() <= 6
+    assert far.max() < 12 * float(np.finfo(held).eps)
+
+
 def test_what_a_pass_hands_on_is_off_by_a_share_of_one(tmp_path) -> None:
     """By so many units of a function, which the next pass makes 32 times as large."""
     text = """(float[3,1,1] x, float[1,1,1] w, float[1,1,1] r) => (float[3,1,1,1] y)
