@@ -127,7 +127,7 @@ class Match:
 
     @property
     def distances(self) -> tuple[float, float]:
-        """How far the numbers lie apart: half of them no further; and in the mean, which zero points of few move, too."""
+        """How far the numbers lie apart: half of them no further; and in the mean, which a zero point of few moves."""
         if not self.known.before.size:
             return 0.0, 0.0
         apart = np.abs(self.before(self.known) - self.before_other)
