@@ -607,6 +607,17 @@ def openvino_wide_quotient() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A quotient is a product with the reciprocal, rounded twice",
+    "IEEE 754: a quotient that the type holds is that number",
+    "the report counts it as rounding",
+)
+def openvino_exact_quotient() -> tuple[Any, Any]:
+    x, y = np.float32([41, 82, 123, 164]), np.float32([41])
+    return openvino_run(lambda op, x, y: op.floor(op.divide(x, y)), x, y), [1, 2, 3, 4]
+
+
+@_fault(
+    "openvino",
     "A convolution of constants is computed once, and overwritten by what is added to it",
     "the first inference: 1 + 1",
     "in IR that is written: such layers are computed before",
@@ -730,7 +741,7 @@ def onnxruntime_long_sum() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.array([[2**53 + 1], [1]])), [[2**53 + 2]]
 
 
-@_fault("onnxruntime", "Shrink of float64 is computed in float32", "Shrink: the same type as the input", "no")
+@_fault("onnxruntime", "Shrink of float64 is computed in float32", "Shrink: the same type as the input", _NAMED)
 def onnxruntime_shrink() -> tuple[Any, Any]:
     text = "g (double[1] x) => (double[1] y) { y = Shrink <lambd = 0.0> (x) }"
     return onnxruntime_run(text, x=np.array([1 + 2.0**-40])), [1 + 2.0**-40]

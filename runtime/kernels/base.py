@@ -36,7 +36,7 @@ class ExecutionError(BackedgeError):
     """A node failed while it ran: the shapes or values it met are not ones it can work on. Exit code 2."""
 
 
-def _as_it_is(value: Array, _: Any = None) -> Array:
+def _as_it_is(value: Array, *_: Any) -> Array:
     return value
 
 
@@ -71,8 +71,9 @@ class Attributes(NodeAttributes):
         operated: the same for one arithmetic operation, which rounds nothing where the type holds what it gives.
         activated: the same for what a function gives in each pass of a recurrent network; `activated(value, rounded)`:
             which elements are only near what they are given as.
-        computed: the same for numbers on their way to whole ones; `computed(value, units)`: a runtime is off by up to
-            so many units of float32.
+        between: the same for what a definition's steps hand on, halves as halves, as some runtimes have it.
+        computed: the same for numbers on their way to whole ones; `computed(value, units, divisor)`: a runtime is off
+            by up to so many units of float32; `divisor`: by what was divided last, if anything was.
         weights: the same for numbers that come from sizes or attributes alone, which a file may hold as constants of
             the operands' type, rounded.
         whole: makes whole numbers, `whole(value, function)` with what rounds (np.rint), in sight of a run that watches
@@ -84,6 +85,7 @@ class Attributes(NodeAttributes):
         "_prepared",
         "_windows",
         "activated",
+        "between",
         "captured",
         "computed",
         "constant",
@@ -114,7 +116,8 @@ class Attributes(NodeAttributes):
         self.rounded: Callable[[Array], Array] = _as_it_is
         self.operated: Callable[[Array], Array] = _as_it_is
         self.activated: Callable[[Array, Array | None], Array] = _as_it_is
-        self.computed: Callable[[Array, float], Array] = _as_it_is
+        self.between: Callable[[Array], Array] = _as_it_is
+        self.computed: Callable[..., Array] = _as_it_is
         self.weights: Callable[[Any], Any] = _as_it_is
         self.whole: Callable[..., Array] = _whole
 

@@ -50,6 +50,7 @@ def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, 
         less, factor, more = attrs.prepared((1, 2, 3, 4), lambda: affine(mean, var), f"rank {x.ndim}")
     y = np.asarray(wide - less)
     y *= factor
+    y = attrs.between(y)
     y += more
     return (y.astype(x.dtype, copy=False), *extra) if training else y.astype(x.dtype, copy=False)
 
@@ -77,9 +78,9 @@ def layer_normalization(
 ) -> tuple[Array, Array, Array]:
     axes = tuple(range(normal_axis(attrs.int("axis"), x.ndim), x.ndim))
     normal, mean, inverse = _standardized(attrs, _wide(attrs, x), axes)
-    y = normal.astype(x.dtype) * scale
+    y = attrs.between(normal.astype(x.dtype)) * scale
     if bias is not None:
-        y = y + bias
+        y = attrs.between(y) + bias
     stash = _stash(attrs)
     return y.astype(x.dtype, copy=False), mean.astype(stash, copy=False), inverse.astype(stash, copy=False)
 
@@ -99,13 +100,15 @@ def group_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) 
     normal, _, _ = _standardized(attrs, grouped, (2,))
     if scale.size != x.shape[1]:
         scale, bias = (np.repeat(values, x.shape[1] // groups) for values in (scale, bias))
-    y = normal.reshape(x.shape).astype(x.dtype) * per_channel(scale, x.ndim) + per_channel(bias, x.ndim)
+    y = attrs.between(normal.reshape(x.shape).astype(x.dtype)) * per_channel(scale, x.ndim)
+    y = attrs.between(y) + per_channel(bias, x.ndim)
     return y.astype(x.dtype, copy=False)
 
 
 def instance_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) -> Array:
     normal, _, _ = _standardized(attrs, widened(x), tuple(range(2, x.ndim)))
-    y = normal * widened(per_channel(scale, x.ndim)) + widened(per_channel(bias, x.ndim))
+    y = attrs.between(attrs.between(normal) * widened(per_channel(scale, x.ndim)))
+    y = y + widened(per_channel(bias, x.ndim))
     return y.astype(x.dtype, copy=False)
 
 

@@ -48,7 +48,8 @@ def quantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = Non
     axis, block = attrs.int("axis", 1), attrs.int("block_size", 0)
     work = attrs.precision("precision", scale.dtype)
     work = work if is_float(work) and work.itemsize > 1 else np.dtype(np.float32)
-    ratio = attrs.computed(x.astype(work) / broadcast_scale(scale.astype(work), x.shape, axis, block), 2.0)
+    steps = broadcast_scale(scale.astype(work), x.shape, axis, block)
+    ratio = attrs.computed(x.astype(work) / steps, 2.0, steps)
     offset = None if zero is None or not quantizes_by_zero_point(to) else broadcast_scale(zero, x.shape, axis, block)
     if to.is_float:
         moved = ratio if offset is None else ratio + offset.astype(ratio.dtype)
@@ -78,7 +79,7 @@ def dynamic_quantize(attrs: Attributes, x: Array) -> tuple[Array, Array, Array]:
     low, high = single(np.min(x, initial=0)), single(np.max(x, initial=0))
     scale = attrs.computed(np.asarray(single(1) if high == low else (high - low) / single(255)), 2.0)
     zero = attrs.whole(attrs.computed(np.asarray(np.clip(-low / scale, 0, 255)), 2.0), part=" zero point")
-    values = quantized(attrs, attrs.computed(x / scale, 2.0), zero, np.dtype(np.uint8))
+    values = quantized(attrs, attrs.computed(x / scale, 2.0, scale), zero, np.dtype(np.uint8))
     return values, np.asarray(scale), np.asarray(zero, np.uint8)
 
 

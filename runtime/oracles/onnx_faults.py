@@ -43,6 +43,9 @@ _UNPOOL_SHAPE = 2
 _TEXT = 8
 """`TensorProto.STRING`."""
 
+_DOUBLE = 11
+"""`TensorProto.DOUBLE`."""
+
 _EMPTY_MASK = "ONNX Runtime gives a mask of zeros for Dropout before version 12, although nothing is dropped"
 
 OWN_DOMAIN = ("", "ai.onnx")
@@ -77,7 +80,7 @@ def onnxruntime_fault(path: Path) -> str:
 
     What the body of a loop gets without a node in between isn't copied for the body's result.
     """
-    names = (*_UNCOPIED, "Dropout", "MaxUnpool", onnx_trees.TREES[0])
+    names = (*_UNCOPIED, "Dropout", "MaxUnpool", "Shrink", onnx_trees.TREES[0])
     model = _model(path, tuple(name.encode() for name in names))
     for node in _nodes(model, onnx_trees.DOMAIN):
         what = onnx_trees.onnxruntime_fault(node) if node.op_type == onnx_trees.TREES[0] else ""
@@ -85,6 +88,8 @@ def onnxruntime_fault(path: Path) -> str:
             return f"ONNX Runtime {what}"
     if any(_uses_mask(part, imports) for part, imports in _parts(model)):
         return _EMPTY_MASK
+    if any(node.op_type == "Shrink" for node in _nodes(model)) and _shrinks_double(model):
+        return "ONNX Runtime computes Shrink of float64 in float32"
     for node in _nodes(model):
         if node.op_type == "MaxUnpool" and len(node.input) > _UNPOOL_SHAPE and node.input[_UNPOOL_SHAPE]:
             return "ONNX Runtime takes indices of MaxUnpool for those of the shape that is given"
@@ -96,6 +101,27 @@ def onnxruntime_fault(path: Path) -> str:
             if node.op_type == "Loop" and _moves_text(node, attribute.g):
                 return "ONNX Runtime empties text outside of a pass that a Loop stacks"
     return ""
+
+
+def _shrinks_double(model: Any) -> bool:
+    """Whether a Shrink is given float64, or something whose type inference doesn't tell."""
+    from onnx import inliner, shape_inference
+
+    whole = shape_inference.infer_shapes(inliner.inline_local_functions(model))
+    return not {_DOUBLE, None}.isdisjoint(_shrunken(whole.graph, {}))
+
+
+def _shrunken(graph: Any, outside: dict[str, int]) -> Iterator[int | None]:
+    """The element types of what the Shrinks of a graph, and of the graphs in it, are given."""
+    values = (*graph.input, *graph.value_info, *graph.output)
+    known = outside | {value.name: value.type.tensor_type.elem_type for value in values}
+    known |= {tensor.name: tensor.data_type for tensor in graph.initializer}
+    for node in graph.node:
+        if node.op_type == "Shrink":
+            yield known.get(node.input[0]) or None
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from _shrunken(inner, known)
 
 
 def _moves_text(node: Any, body: Any) -> bool:

@@ -12,7 +12,7 @@ from ...passes.graph import Node, Value
 from ...passes.types import HALVES, DType, OptionalType, SequenceType, TensorType, Type
 from ..kernels.base import Array, Attributes, Kernel, is_float
 from ..plan import Call
-from .noise import Noise, growth
+from .noise import UNITS, Noise, growth, is_another_product
 from .steps import Step, Watch
 from .terms import (
     ABSOLUTE,
@@ -88,7 +88,7 @@ class Wide:
         if (is_constant and _is_rounded_once(node)) or _is_of_bits(node, types):
             return lambda *values: self.value(kernel(plain, *_as_declared(values, inputs)))
         if node.op_type in _COMPARISONS and any(dtype is not None and dtype.is_float for dtype in inputs):
-            return self._compared(kernel, attributes)
+            return self._compared(kernel, attributes, inputs)
         operator = _Operator(self, node, kernel, attributes, inputs, types)
         if operator.is_exact:
             return operator
@@ -101,8 +101,10 @@ class Wide:
             return operator.in_all_runs
         return operator
 
-    def _compared(self, kernel: Kernel, attributes: Attributes) -> Call:
+    def _compared(self, kernel: Kernel, attributes: Attributes, inputs: list[DType | None]) -> Call:
         def compare(one: Array, other: Array) -> Any:
+            if self.noise is not None and not self.noise.is_drawn:
+                one, other = _narrowed(self.noise, (one, other), inputs)
             if one.size == other.size == 1:
                 self.margins.append(float(one.item() - other.item()))
             return kernel(attributes, one, other)
@@ -134,6 +136,7 @@ class _Operator:
         self._absolute = name in ABSOLUTE
         self._inside, self._never_exact = name in ROUNDED_INSIDE, name in NEVER_EXACT
         self._is_mean = name in MEANS
+        self._is_quotient = name == "Div"
         self._size = FUNCTION if name in FUNCTIONS or self._absolute else ARITHMETIC
         self._moves = name in MOVES or name in STEPPING
         self._has_floats = any(dtype is not None and dtype.is_float for dtype in outputs)
@@ -147,6 +150,7 @@ class _Operator:
         self._inner = next(floats, DType.FLOAT32)
         attributes.rounded, attributes.computed, attributes.whole = self._rounded, self._computed, self._whole
         attributes.weights, attributes.operated, attributes.activated = self._weights, self._operated, self._activated
+        attributes.between = self._between
 
     @property
     def is_exact(self) -> bool:
@@ -164,10 +168,13 @@ class _Operator:
     def with_noise(self, noise: Noise | None, values: tuple[Any, ...]) -> Any:
         """The outputs with these rounding errors; None: there are none."""
         self._noise = noise
-        if noise is None or self._moves:
+        if noise is None or (self._moves and noise.is_drawn):
             return self._run(values)
-        if noise.coarse:
-            values = tuple(self._narrowed(noise, value, dtype) for value, dtype in _paired(values, self._inputs))
+        values = _narrowed(noise, values, self._inputs)
+        if self._moves:
+            return self._run(values)
+        if self._is_quotient:
+            return self._quotient(noise, self._run(values), values[1])
         if not self._shaken:
             return self._each(noise, self._run(values))
         shaken, rounded = list(values), False
@@ -200,6 +207,16 @@ class _Operator:
         noise, kind = self._noise, DType.FLOAT32 if self._inner in HALVES else self._inner
         return value if noise is None else noise.result(value, kind, ARITHMETIC)
 
+    def _between(self, value: Array) -> Array:
+        """What one step of a definition hands on to the next: some runtimes round halves there, too."""
+        noise = self._noise
+        return value if noise is None else noise.result(value, self._inner, ARITHMETIC)
+
+    def _quotient(self, noise: Noise, ratio: Array, divisor: Array) -> Array:
+        kind = noise.rounded_type(self._inner)
+        rounded = is_another_product(ratio, divisor, kind) if kind in UNITS else None
+        return noise.result(ratio, self._inner, self._size, rounded=rounded)
+
     def _activated(self, value: Array, rounded: Array | None = None) -> Array:
         """What a pass hands on to the next: off by a share of 1 where libraries compute the function like that."""
         noise = self._noise
@@ -211,14 +228,14 @@ class _Operator:
         noise = self._wide.noise
         return value if noise is None else noise.result(np.asarray(value), self._inner, 1.0)
 
-    def _computed(self, value: Array, units: float) -> Array:
+    def _computed(self, value: Array, units: float, divisor: Array | None = None) -> Array:
         """Numbers on their way to whole ones, as a runtime computes them."""
         noise, dtype = self._noise, self._inputs[self._placed]
         if noise is None:
             return value
-        return noise.result(
-            value, noise.rounded_type(dtype if dtype is not None and dtype.is_float else DType.FLOAT32), units
-        )
+        kind = noise.rounded_type(dtype if dtype is not None and dtype.is_float else DType.FLOAT32)
+        rounded = None if divisor is None or kind not in UNITS else is_another_product(value, divisor, kind)
+        return noise.result(value, kind, units, rounded=rounded)
 
     def _whole(self, value: Array, function: Callable[[Array], Array] = np.rint, part: str = "", **known: Any) -> Array:
         """Whole numbers, in sight of who watches this run. What is no number stays as it is where nothing cuts it off,
@@ -248,11 +265,6 @@ class _Operator:
         if self._count is not None and isinstance(first, np.ndarray):
             self._terms = max(1.0, float(self._count(self._attributes, values, first)))
             self._is_scaled = self._scaled is not None and self._scaled(self._attributes, values, first)
-
-    def _narrowed(self, noise: Noise, value: Any, dtype: DType | None) -> Any:
-        if isinstance(value, np.ndarray) and dtype is not None and value.dtype.kind in "fc":
-            return noise.rounded(value, dtype)
-        return value
 
     def _noisy(self, noise: Noise, moved: Any, sums: Sequence[Any], index: int) -> Any:
         """A sum was rounded nowhere where its type holds it, as well as what the terms' sizes and some of the terms add
@@ -291,6 +303,16 @@ def _is_rounded_once(node: Node) -> bool:
     """
     stored = node.op_type in ("Cast", "CastLike", "QuantizeLinear") and node.domain == ""
     return stored or (node.op_type not in TERMS and any(element_type(value.type) in HALVES for value in node.outputs))
+
+
+def _narrowed(noise: Noise, values: tuple[Any, ...], dtypes: list[DType | None]) -> tuple[Any, ...]:
+    """Operands as a runtime that computes float64 in float32 takes them."""
+    return tuple(
+        noise.rounded(value, dtype)
+        if isinstance(value, np.ndarray) and dtype is not None and value.dtype.kind in "fc"
+        else value
+        for value, dtype in _paired(values, dtypes)
+    )
 
 
 def _sizes(values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -193,14 +193,15 @@ class Pair:
         seconds: float = math.inf,
     ) -> dict[str, Output]:
         """How far errors a few times as large as rounding's carry the first model's outputs: the largest distance in
-        so many runs, or in as many as there is time for, one at least."""
+        so many runs, or in as many as there is time for, one at least; and in one that rounds to the nearest numbers,
+        where what isn't equal may become so."""
         start = time.monotonic()
         exact, _ = self._a.exact(inputs)
-        runs: list[dict[str, Any]] = []
+        runs = [self._a.noisy(inputs, Noise(0, coarse=coarse, is_drawn=False))]
         for run in range(count):
             noise = Noise(seed * count + run + 1_000_003, STRONG, coarse)
             runs.append(self._a.noisy(inputs, noise))
-            if (time.monotonic() - start) * (run + 3) / (run + 2) > seconds:
+            if (time.monotonic() - start) * (run + 4) / (run + 3) > seconds:
                 break
         found: dict[str, Output] = {}
         for name, value in exact.items():

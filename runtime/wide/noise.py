@@ -35,12 +35,21 @@ class Noise:
         scale: so many times as large.
         coarse: float64 is computed as float32, as OpenVINO does.
         in_constants: only what is computed from constants alone is rounded, once for all passes of a loop.
+        is_drawn: otherwise everything is rounded to the nearest number of its type, inputs and constants as well: what
+            random errors never make equal becomes so.
     """
 
-    def __init__(self, seed: int, scale: float = 1.0, coarse: bool = False, in_constants: bool = False) -> None:
+    def __init__(
+        self,
+        seed: int,
+        scale: float = 1.0,
+        coarse: bool = False,
+        in_constants: bool = False,
+        is_drawn: bool = True,
+    ) -> None:
         self._random = np.random.default_rng([seed, 11])
         self._scale = scale
-        self.coarse, self.in_constants = coarse, in_constants
+        self.coarse, self.in_constants, self.is_drawn = coarse, in_constants, is_drawn
 
     def rounded_type(self, dtype: DType) -> DType:
         """The type that numbers of a type are rounded to."""
@@ -58,6 +67,8 @@ class Noise:
         kind = self.rounded_type(dtype)
         if kind not in UNITS:
             return value
+        if not self.is_drawn:
+            return nearest(value, kind)
         inexact = is_inexact(value, kind) if rounded is None else is_inexact(value, kind) | rounded
         if not inexact.any():
             return value
@@ -78,6 +89,8 @@ class Noise:
             inside: what comes between is held in the type of the terms, and rounded more than once, and so are factors
                 common to all of them.
         """
+        if not self.is_drawn:
+            return value
         kind = self.rounded_type(dtype)
         if kind in HALVES:
             kind, count = (kind, 1.0) if inside else (DType.FLOAT32, count)
@@ -91,6 +104,8 @@ class Noise:
 
     def scaled(self, value: Array) -> Array:
         """Results times one factor that is held in float32, whatever their type is."""
+        if not self.is_drawn:
+            return value
         return (value * (1 + self._far((), 1.0, DType.FLOAT32))).astype(value.dtype, copy=False)
 
     def half_of(self, shape: Sequence[int]) -> Array:
@@ -129,5 +144,19 @@ def growth(count: float) -> float:
 
 def is_inexact(value: Array, dtype: DType) -> Array:
     """Which elements a type doesn't hold: what it holds was rounded nowhere, an index or a one among zeros."""
+    return nearest(value, dtype) != value
+
+
+def is_another_product(quotient: Array, divisor: Array, dtype: DType) -> Array:
+    """Which quotients the product with the divisor's reciprocal, which some runtimes compute, gives as other numbers
+    of a type: 21 / 7 isn't 3. Halves are computed in float32."""
+    inner = DType.FLOAT32 if dtype in HALVES else dtype
     with np.errstate(all="ignore"):
-        return value.astype(dtype.numpy).astype(value.dtype) != value
+        product = nearest(quotient * divisor * nearest(1 / divisor, inner), inner)
+        return np.isfinite(product) & (nearest(product, dtype) != nearest(quotient, dtype))
+
+
+def nearest(value: Array, dtype: DType) -> Array:
+    """The nearest numbers of a type, held as they were."""
+    with np.errstate(all="ignore"):
+        return value.astype(dtype.numpy).astype(value.dtype)

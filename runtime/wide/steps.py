@@ -100,6 +100,8 @@ class Match:
         """
         before = self.before(self.known)
         spreads = spread(before, runs)
+        if not self.other.between:  # where another file holds the whole numbers themselves, nothing is before them
+            return 0.0 if self._may_become(STEPS_ALLOWED * spreads, self.other.before) else float(np.inf)
         worst = float(distance(before, self.before_other, spreads).max(initial=0.0))
         noise = np.any([run != before for run in runs], axis=0) | (before != self.before_other)
         slack = np.where(noise, STEPS_ALLOWED * spreads, 0.0)
@@ -109,12 +111,27 @@ class Match:
         fits = (np.clip(below, *ends) <= wanted) & (wanted <= np.clip(above, *ends))
         return worst if worst > STEPS_ALLOWED or bool(fits.all()) else float(np.inf)
 
+    def _may_become(self, slack: Array, numbers: Array) -> bool:
+        """Whether the known step's numbers are rounded to these ones, as the other run has them, if they are off by up
+        to `slack`."""
+        below, above = (
+            np.clip(self.known.round(self.known.before + side * slack), self.low, self.high) for side in (-1, 1)
+        )
+        found = np.clip(numbers - self.shift, self.low, self.high)
+        return bool(((below <= found) & (found <= above)).all())
+
     @property
     def apart(self) -> float:
         """Half of the numbers lie no further apart."""
+        return self.distances[0]
+
+    @property
+    def distances(self) -> tuple[float, float]:
+        """How far the numbers lie apart: half of them no further; and in the mean, which a zero point of few moves."""
         if not self.known.before.size:
-            return 0.0
-        return float(np.median(np.abs(self.before(self.known) - self.before_other)))
+            return 0.0, 0.0
+        apart = np.abs(self.before(self.known) - self.before_other)
+        return float(np.median(apart)), float(np.mean(apart))
 
 
 def matches(known: Step, other: Step) -> list[Match]:
@@ -168,7 +185,7 @@ class Forced:
         left = self._left.get(step.before.shape, [])
         named = [known for known in left if known.name == step.name]
         found = [match for known in named[:1] or left for match in matches(known, step)]
-        best = min(found, key=lambda match: match.apart, default=None)
+        best = min(found, key=lambda match: match.distances, default=None)
         return best if best is not None and (named or best.apart < NEAR) else None
 
 

@@ -39,7 +39,8 @@ STEPPING = frozenset(("QuantizeLinear", "DynamicQuantizeLinear", "QLinearMatMul"
 FUNCTIONS = frozenset(
     """
     Acos Acosh Asin Asinh Atan Atanh Cos Cosh Exp Log LogSoftmax Pow Sin Sinh Softmax Tan Tanh BlackmanWindow
-    HammingWindow HannWindow MelWeightMatrix Softsign LinearClassifier LinearRegressor SVMClassifier SVMRegressor
+    HammingWindow HannWindow MelWeightMatrix ReduceLogSum ReduceLogSumExp Softsign LinearClassifier LinearRegressor
+    SVMClassifier SVMRegressor
     TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor
     """.split()  # noqa: SIM905
 )

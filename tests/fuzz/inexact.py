@@ -20,18 +20,18 @@ MOST = 2.0**20
 """Units of float32 in the last place, beyond which all is noise."""
 
 _INEXACT = ABSOLUTE | FUNCTIONS | NEVER_EXACT | {"DynamicQuantizeLinear"}
-"""The last computes its scale: OpenVINO multiplies by reciprocals where it is to divide, and which of two steps is
-nearer to what lies a rounding error from their middle is up to that."""
+"""The last computes its scale, see `_is_scaled_at_run_time`."""
 _RUNS = 8
 
 
 def carried(
     graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, Outputs], float], most: float = MOST
 ) -> float:
-    """The distance from its exact outputs of a run with the rounding errors that each operator's runtimes may make.
+    """The distance from its exact outputs of a run with the rounding errors that each operator's runtimes may make, or
+    with results rounded to the nearest numbers.
 
     0 where the graph has none of these operators, and computes in no halves, which some runtimes round only behind
-    several operators; and where the distance is more than `most`: all is noise there.
+    several operators; an output whose distance is more than `most` doesn't count: all is noise there.
     Infinite where a whole number, a shape or what is infinite turned: no run says what is right there.
 
     Args:
@@ -46,7 +46,9 @@ def carried(
             graph, feed = _fed(graph, feed)
             wide = WideModel(graph, WIDEST if computes_double(graph) else DOUBLE)
             exact = _declared(wide.exact(feed)[0], right)
-            found = [apart(exact, _declared(wide.noisy(feed, Noise(seed)), right)) for seed in range(_RUNS)]
+            noises = [Noise(0, is_drawn=False), *map(Noise, range(_RUNS))]
+            runs = [_declared(wide.noisy(feed, noise), right) for noise in noises]
+            found = [apart([one], [other]) for run in runs for one, other in zip(exact, run, strict=True)]
     except (BackedgeError, TooSlow):
         return 0.0
     return max((one for one in found if one <= most or np.isinf(one)), default=0.0)
@@ -65,9 +67,19 @@ def _fed(graph: Graph, feed: Feed) -> tuple[Graph, Feed]:
     return made, given
 
 
+def _is_scaled_at_run_time(node: Node) -> bool:
+    """OpenVINO multiplies by the reciprocal of such a scale, and which of two steps is nearer to what lies in their
+    middle, or a rounding error from it, is up to that."""
+    return node.op_type == "QuantizeLinear" and node.inputs[1] is not None and node.inputs[1].data is None
+
+
 def _is_inexact(node: Node) -> bool:
     kinds = [element_type(value.type) for value in node.outputs]
-    return node.op_type in _INEXACT or (node.op_type not in MOVES and any(kind in HALVES for kind in kinds))
+    return (
+        node.op_type in _INEXACT
+        or _is_scaled_at_run_time(node)
+        or (node.op_type not in MOVES and any(kind in HALVES for kind in kinds))
+    )
 
 
 def _declared(values: dict[str, Any], right: Outputs) -> Outputs:

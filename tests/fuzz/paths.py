@@ -29,7 +29,7 @@ from trust.judge import ROUNDING, nudged, units
 from .inexact import carried
 from .maker import OPSETS
 from .running import CRASHED, SECONDS, Feed, Ours, Outputs, Run, TooSlow, run_file, run_in, run_onnx, time_limit
-from .settle import TooLong, is_narrow, plain, settled, shown_value
+from .settle import TooLong, is_narrow, opset_of, plain, settled, shown_value
 
 TARGETS: dict[str, dict[str, Any]] = {
     "opset": {"to": "made.onnx"},
@@ -269,11 +269,14 @@ def examine(job: Job) -> Iterator[Event]:
         runs["executor"] = run_in(ours, job.feeds)
         truth, events = truth_of(runs, source, job.feeds, names)
         truth.ran = ours.ran
+        told_of: set[str] = set()
         for event in events:
-            told = settle(event, hub, job.feeds[event.feed], truth)
+            told = settle(event, hub, job.feeds[event.feed], truth, source)
             if event.kind == EXECUTOR and told.kind == EXPLAINED:
                 truth.values[event.feed] = None
-            yield told
+            if told.kind not in told_of or told.kind not in FINDINGS:  # one of each kind, as of files
+                yield told
+            told_of.add(told.kind)
         if all(one is None for one in truth.values):
             told = {who: run.refused or next(filter(None, run.errors), "other values") for who, run in runs.items()}
             yield Event("source", UNKNOWN, "; ".join(f"{who}: {why[:200]}" for who, why in told.items()))
@@ -302,7 +305,7 @@ def _as_declared(stated: Sequence[onnx.ValueInfoProto], outputs: Outputs) -> boo
     return True
 
 
-def settle(event: Event, hub: Graph, feed: Feed, truth: Truth) -> Event:
+def settle(event: Event, hub: Graph, feed: Feed, truth: Truth, source: Path) -> Event:
     """The event with the operators that differ; as explained, if they and what follows of them are all of it.
 
     What two runtimes give in the same way isn't held to be one's fault: then only rounding explains it.
@@ -312,14 +315,14 @@ def settle(event: Event, hub: Graph, feed: Feed, truth: Truth) -> Event:
         return event
     try:
         with time_limit(4 * SECONDS):
-            found = settled(hub, feed)
+            found = settled(hub, feed, opset_of(source))
     except (TooLong, TooSlow):
         return event
     if found.refused:
         return Event(event.path, EXPLAINED, f"refused elsewhere, too, or not defined: {event.text}", event.feed)
     agreed = event.kind == EXECUTOR and truth.values[event.feed] is not None
     faults = dict.fromkeys([*found.unknown, *(found.known if agreed else ())])
-    if faults:
+    if faults and (found.unknown or not np.isinf(carried(hub, feed, theirs, apart, most=np.inf))):
         return replace(event, text=f"{event.text[:200]}; {'; '.join(faults)}")
     if found.unsized and not agreed:
         return Event(event.path, EXPLAINED, "sizes of what is stacked over no passes", event.feed)

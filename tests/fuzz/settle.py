@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from backedge.convert import convert
 from backedge.convert.files import load, to_hub
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph, Node, Value
@@ -63,15 +64,27 @@ class Settled:
     unsized: bool = False
 
 
-def settled(graph: Graph, feed: Mapping[str, Any]) -> Settled:
+def opset_of(path: Path) -> int:
+    """The version of ONNX's own operators that a file is written in."""
+    imports = onnx.load(path, load_external_data=False).opset_import
+    return next((entry.version for entry in imports if entry.domain in ("", "ai.onnx")), 1)
+
+
+def settled(graph: Graph, feed: Mapping[str, Any], opset: int | None = None) -> Settled:
     """Our executor with ONNX Runtime's operators on a feed; without outputs where it fails.
+
+    Args:
+        graph: dialect "hub".
+        feed: its inputs.
+        opset: in which the operators are run, where they have such a version: kernels of others may compute otherwise,
+            or not be there.
 
     Raises:
         TooLong: it takes too many calls.
     """
     found = Settled()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        alone = _Alone(Path(folder), found)
+        alone = _Alone(Path(folder), found, opset)
         executor = Executor(graph, compiler=never_compile, watch=alone.watched)
         with np.errstate(all="ignore"), contextlib.suppress(BackedgeError):
             outputs = executor.run(feed)
@@ -82,8 +95,8 @@ def settled(graph: Graph, feed: Mapping[str, Any]) -> Settled:
 class _Alone:
     """Runs operators alone in ONNX Runtime."""
 
-    def __init__(self, folder: Path, found: Settled) -> None:
-        self._folder, self._found = folder, found
+    def __init__(self, folder: Path, found: Settled, opset: int | None) -> None:
+        self._folder, self._found, self._opset = folder, found, opset
         self._sessions: dict[Any, onnxruntime_session.OnnxRuntimeSession | None] = {}
         self._calls = self._models = 0
 
@@ -178,7 +191,7 @@ class _Alone:
         key = (id(node), *((type_of(one), np.shape(one) if not isinstance(one, list) else ()) for one in operands))
         if key not in self._sessions:
             try:
-                path, _ = self._stored(node, operands, mine)
+                path = self._as_written(self._stored(node, operands, mine)[0], node)
                 self._sessions[key] = onnxruntime_session.open_session(path, {"level": "disable_all", "seconds": 3})
             except Exception:  # a type or an operator that it doesn't have
                 self._sessions[key] = None
@@ -210,6 +223,17 @@ class _Alone:
         path = self._folder / f"{self._models}.onnx"
         onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=ir), path)
         return path, feed
+
+    def _as_written(self, path: Path, node: Node) -> Path:
+        """The model of the node in the opset that is asked for."""
+        if self._opset is None or node.domain or node.version <= self._opset:
+            return path
+        older = path.with_suffix(".older.onnx")
+        try:
+            convert(path, older, opset=self._opset, verify=0)
+        except BackedgeError:
+            return path
+        return older
 
     def _noise(self, node: Node, operands: Sequence[Any], theirs: Sequence[Any], mine: Sequence[Any]) -> float:
         """How far the neighbours of the operands carry the results."""

@@ -57,6 +57,28 @@ def test_a_comparison_that_rounding_decides_on_is_told(x: float, turns: bool, tm
     assert noise == (np.inf if turns else 0)
 
 
+@pytest.mark.parametrize(("step", "turns"), [("Unique", True), ("Abs", False)])
+def test_how_many_are_equal_is_told_where_rounding_makes_them_so(step: str, turns: bool, tmp_path) -> None:
+    """The halves of a window, of which runtimes find each number once or twice."""
+    text = f"""<ir_version: 9, opset_import: ["": 18]> g (int64 n) => (float[m] y) {{
+        w = HammingWindow(n) y = {step}(w) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    window = (25 / 46 - 21 / 46 * np.cos(2 * np.pi * np.arange(3) / 3)).astype(np.float32)
+    right = window[:2] if turns else window
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), {"n": np.array(3)}, [right], apart)
+    assert np.isinf(noise) == turns
+
+
+@pytest.mark.parametrize(("x", "turns"), [([0.1, 0.2, -0.3], True), ([0.1, 0.2, 0.3], False)])
+def test_the_logarithm_of_a_sum_that_cancels_is_told(x: list[float], turns: bool, tmp_path) -> None:
+    text = '<ir_version: 9, opset_import: ["": 18]> g (float[3] x) => (float[1] y) { y = ReduceLogSum(x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    with np.errstate(all="ignore"):
+        right = np.log(np.sum(np.float32(x), dtype=np.float32, keepdims=True))
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), {"x": np.float32(x)}, [right], apart, most=np.inf)
+    assert np.isinf(noise) == turns
+
+
 @pytest.mark.parametrize(("third", "turns"), [(-0.1614241600036621, True), (-0.163, False)])
 def test_a_step_that_the_way_to_divide_decides_on_is_told(third: float, turns: bool, tmp_path) -> None:
     text = """<ir_version: 8, opset_import: ["": 12]> g (float[4] x) => (uint8[4] y) {
@@ -71,3 +93,32 @@ def test_a_step_that_the_way_to_divide_decides_on_is_told(third: float, turns: b
     assert np.array_equal(divided, multiplied) != turns
     noise = carried(to_hub(load(tmp_path / "m.onnx")), {"x": x}, [divided], apart)
     assert noise == (np.inf if turns else 0)
+
+
+@pytest.mark.parametrize(("scale", "turns"), [(7.0, True), (2.0, False)])
+def test_a_tie_of_a_scale_known_at_run_time_is_told(scale: float, turns: bool, tmp_path) -> None:
+    """45.5 / 7 lies between two steps, its product with the reciprocal doesn't; 7 / 2 and its product both do."""
+    text = """<ir_version: 9, opset_import: ["": 19]> g (float[3] x, float s, uint8 z) => (uint8[3] y) {
+        y = QuantizeLinear (x, s, z) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    scaled = np.float32(scale)
+    x = (np.arange(5, 8, dtype=np.float32) + np.float32(0.5)) * scaled
+    divided, multiplied = np.rint(x / scaled), np.rint(x * (np.float32(1) / scaled))
+    assert np.array_equal(divided, multiplied) != turns
+    feed = {"x": x, "s": np.array(scaled), "z": np.array(0, np.uint8)}
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), feed, [divided.astype(np.uint8)], apart)
+    assert noise == (np.inf if turns else 0)
+
+
+def test_an_output_that_is_all_noise_doesnt_hide_the_others(tmp_path) -> None:
+    """What two equal exponentials leave, and the tail of Gelu, where 1 and erf cancel."""
+    text = """<ir_version: 9, opset_import: ["": 20]> g (float[3] x, float[3] z) => (float[3] y, float[3] w) {
+        p = Exp(x) q = Exp(x) y = Sub(p, q) w = Gelu(z) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    feed = {"x": np.float32([0.1, 0.2, 0.3]), "z": np.float32([-3.2, -0.3, 0.1])}
+    theirs = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, feed)
+    graph = to_hub(load(tmp_path / "m.onnx"))
+    noise = carried(graph, feed, theirs, apart)
+    assert ROUNDING < 4 * noise < 2.0**16
+    moved = [theirs[0], theirs[1] - np.float32([1e-3, 0, 0])]
+    assert apart(theirs, moved) > 4 * noise

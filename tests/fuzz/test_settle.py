@@ -11,9 +11,9 @@ import onnxruntime
 import pytest
 from backedge.convert import convert
 from backedge.convert.files import load, to_hub
-from backedge.runtime.kernels import norm
+from backedge.runtime.kernels import KERNELS, norm
 
-from .paths import DOUBT, EXECUTOR, EXPLAINED, Event, Ours, Truth, apart, settle, shown
+from .paths import DOUBT, EXECUTOR, EXPLAINED, Event, Job, Ours, Truth, apart, examine, settle, shown
 from .running import run_file
 from .settle import settled
 
@@ -64,9 +64,9 @@ KNOWN: dict[str, tuple[str, Feed]] = {
 """What ONNX Runtime gives otherwise than our executor, which is known."""
 
 
-def judged(text: str, feed: Feed, folder: Path, kind: str = DOUBT) -> tuple[float, Event]:
+def judged(text: str, feed: Feed, folder: Path, kind: str = DOUBT, opset: int = 21) -> tuple[float, Event]:
     """How far ONNX Runtime and our executor are apart, and what becomes of the event that tells it."""
-    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]> {text}')
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}, "ai.onnx.ml" : 3]> {text}')
     path = folder / "m.onnx"
     onnx.save(model, path)
     options = onnxruntime.SessionOptions()
@@ -76,7 +76,7 @@ def judged(text: str, feed: Feed, folder: Path, kind: str = DOUBT) -> tuple[floa
     ours = list(Ours(hub).run(feed)[0].values())
     agreed = theirs if kind == EXECUTOR else None
     truth = Truth([agreed], [64.0], [theirs], [True], True)
-    return apart(ours, theirs), settle(Event("source", kind, shown(theirs, ours), 0), hub, feed, truth)
+    return apart(ours, theirs), settle(Event("source", kind, shown(theirs, ours), 0), hub, feed, truth, path)
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -151,9 +151,59 @@ def test_how_many_a_range_has_by_rounding_is_no_truth(start: float, told: bool, 
     assert bool(found) == told
 
 
+@pytest.mark.parametrize(("scale", "told"), [(3e38, True), (1e30, False)])
+def test_a_scale_that_overflows_by_the_order_of_products_is_no_truth(scale: float, told: bool, tmp_path: Path) -> None:
+    """Some formulas divide it by the deviation first, the definition multiplies last."""
+    path = tmp_path / "m.onnx"
+    text = "g (float[1, 1, 2] x, float[1] s, float[1] b) => (float[1, 1, 2] y) { y = InstanceNormalization (x, s, b) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), path)
+    x, b = np.float32([[[-0.5, 0]]]), np.float32([100])
+    deviation = np.sqrt(np.var(x) + np.float32(1e-5))
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, last = ((x - x.mean()) * (np.float32(scale) / deviation), (x - x.mean()) / deviation * np.float32(scale))
+    assert (np.isfinite(first) != np.isfinite(last)).any() == told
+    _, found = Ours(to_hub(load(path))).run({"x": x, "s": np.float32([scale]), "b": b})
+    assert bool(found) == told
+
+
 def test_what_two_runtimes_give_is_no_fault_of_theirs(tmp_path: Path) -> None:
     _, event = judged(*KNOWN["Shrink"], tmp_path, EXECUTOR)
     assert event.kind == EXECUTOR
+
+
+def test_operators_are_run_in_the_version_that_the_model_has(tmp_path: Path) -> None:
+    """ONNX Runtime has no kernel of halves for the hub's RoiAlign, which is of version 22; it passes NaN on."""
+    text = """g (float16[1, 1, 3, 3] x, float16[1, 4] r, int64[1] i) => (float16[1, 1, 2, 2] y) {
+        y = RoiAlign <output_height = 2, output_width = 2, coordinate_transformation_mode = "half_pixel"> (x, r, i) }"""
+    x = np.float16([1, 2, 3, 4, 5, 6, np.nan, 8, 9]).reshape(1, 1, 3, 3)
+    feed = {"x": x, "r": np.float16([[0, 0, 2, 2]]), "i": np.array([0])}
+    distance, event = judged(text, feed, tmp_path, opset=16)
+    assert distance > 64
+    assert event.kind == EXPLAINED
+    assert event.text.startswith("RoiAlign-22: RoiAlign is given NaN")
+
+
+def test_what_rounding_decides_is_nobodys_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The logarithm of a sum that cancels by the order it is made in; and a wrong one of a sum that doesn't."""
+    text = "g (float[4] x) => (float[1] y) { y = ReduceLogSum (x) }"
+    x = np.float32([3.7, 9.0, 8.4, -21.099998474121094])
+    distance, event = judged(text, {"x": x}, tmp_path, EXECUTOR)
+    assert distance > 64
+    assert event.kind == EXPLAINED
+    monkeypatch.setitem(KERNELS, ("", "ReduceLogSum"), lambda attrs, x, *_: np.log(np.abs(x).sum(keepdims=True)))
+    distance, event = judged(text, {"x": x + 1}, tmp_path, EXECUTOR)
+    assert distance > 64
+    assert event.kind == EXECUTOR
+
+
+def test_what_all_feeds_show_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KERNELS, ("", "Neg"), lambda attrs, x: x)
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Neg (x) }'
+    )
+    feeds: list[Any] = [{"x": np.float32([k, 1])} for k in range(4)]
+    found = [event for event in examine(Job(model.SerializeToString(), feeds, paths=())) if event.kind]
+    assert [(event.path, event.kind) for event in found] == [("source", EXECUTOR)]
 
 
 def test_an_operator_within_a_loop_is_found(tmp_path: Path) -> None:

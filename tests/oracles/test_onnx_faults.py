@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from backedge.convert import convert, verify
 from backedge.convert.files import load, to_hub
 from backedge.runtime.executor import Executor
 from backedge.runtime.oracles import run_file
@@ -83,3 +84,40 @@ def test_onnxruntime_is_not_believed_about_stacked_text(tmp_path: Path, nodes: s
     x = np.array(["a", "text"], object) if kind == "string" else np.float32([1, 2])
     [found] = run_file("onnxruntime", path, [{"n": np.array(3), "x": x}])
     assert (found.outputs["y"].tolist() != [x.tolist()] * 3) == (spoilt and kind == "string") == bool(found.fault)
+
+
+_SHRUNKEN = {
+    "alone": "(KIND[3] x) => (KIND[3] y) { y = Shrink <lambd = 0.05, bias = 0.1> (x) }",
+    "in a branch": """(KIND[3] x) => (KIND[3] y) { c = Constant <value = bool {1}> () y = If (c) <
+        then_branch = t () => (KIND[3] u) { i = Identity (x) u = Shrink <lambd = 0.05, bias = 0.1> (i) },
+        else_branch = e () => (KIND[3] v) { v = Identity (x) }> }""",
+    "beside casts": """(KIND[3] x) => (KIND[3] y) { d = Cast <to = 11> (x) e = Abs (d) s = Cast <to = 1> (e)
+        y = Shrink <lambd = 0.05, bias = 0.1> (x) }""",
+}
+_IN_A_FUNCTION = """(KIND[3] x) => (KIND[3] y) { y = local.shrunken (x) }
+    <domain: "local", opset_import: ["": 21]> shrunken (a) => (c) { b = Neg (a)
+        d = Shrink <lambd = 0.05, bias = 0.1> (b) c = Neg (d) }"""
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+@pytest.mark.parametrize("text", [*_SHRUNKEN.values(), _IN_A_FUNCTION], ids=[*_SHRUNKEN, "in a function"])
+def test_onnxruntime_is_not_believed_about_shrink_of_float64(tmp_path: Path, text: str, kind: str) -> None:
+    """It gives another number than onnx's reference exactly where its answer is called a fault."""
+    path = tmp_path / "m.onnx"
+    head = '<ir_version: 10, opset_import: ["" : 21, "local": 1]> g '
+    onnx.save(onnx.parser.parse_model(head + text.replace("KIND", kind)), path)
+    x = np.array([0.7, -0.9, 0.01], {"double": np.float64, "float": np.float32}[kind])
+    [found], [right] = (run_file(oracle, path, [{"x": x}]) for oracle in ("onnxruntime", "reference"))
+    np.testing.assert_allclose(right.outputs["y"], [0.6, -0.8, 0], rtol=1e-6)
+    apart = np.abs(found.outputs["y"] - right.outputs["y"]).max()
+    assert (apart > 4 * np.finfo(x.dtype).eps) == (kind == "double") == bool(found.fault)
+
+
+@pytest.mark.parametrize(("bias", "verdict"), [(0.1, "unconfirmed"), (0.1000001, "different")])
+def test_a_right_shrink_of_float64_is_no_difference(tmp_path: Path, bias: float, verdict: str) -> None:
+    source, made = tmp_path / "a.onnx", tmp_path / "b.hlo"
+    for path, number in ((source, 0.1), (tmp_path / "b.onnx", bias)):
+        text = f"g (double[3] x) => (double[3] y) {{ y = Shrink <lambd = 0.05, bias = {number}> (x) }}"
+        onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    convert(tmp_path / "b.onnx", made, verify=0)
+    assert verify(source, made, trials=8, proof=False).verdict == verdict

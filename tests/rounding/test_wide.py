@@ -215,6 +215,39 @@ def test_a_bias_cancels_with_what_is_scaled(tmp_path) -> None:
     assert far.max() < 1e-4
 
 
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("LayerNormalization<axis=-1, epsilon=0.001>", (1, 64)),
+        ("InstanceNormalization<epsilon=0.001>", (1, 64, 2)),
+        ("GroupNormalization<epsilon=0.001, num_groups=64>", (1, 64, 2)),
+    ],
+)
+@pytest.mark.parametrize(("kind", "held"), [("float", F32), ("float16", np.float16)])
+def test_a_bias_cancels_with_what_is_normalized(tmp_path, name: str, shape: tuple[int, ...], kind: str, held) -> None:
+    """In the steps of the definition, each rounded, or in float32, rounded once."""
+    random, sizes = np.random.default_rng(7), ",".join(map(str, shape))
+    text = f"""({kind}[{sizes}] x, {kind}[64] s, {kind}[64] b) => ({kind}[{sizes}] y) {{ y = {name}(x, s, b) }}"""
+    x, scale = random.normal(size=shape).astype(held), random.uniform(1, 2, 64).astype(held)
+    if len(shape) == 3:
+        x[..., 1] = -x[..., 0] * held(1.125)
+    wide_x = x.astype(np.float64)
+    centred = wide_x - wide_x.mean(axis=-1, keepdims=True)
+    normal = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + float(F32(0.001)))
+    along = (-1,) if len(shape) == 2 else (-1, 1)
+    bias = (-scale * random.uniform(0.98, 0.999, 64) * (normal[0] if len(shape) == 2 else 1)).astype(held)
+    stepped = (normal.astype(held) * scale.reshape(along)).astype(held) + bias.reshape(along)
+    wide = model(tmp_path, text)
+    feed = {"x": x, "s": scale, "b": bias}
+    exact = wide.exact(feed)[0]["y"]
+    dtype = DType.FLOAT16 if held is np.float16 else DType.FLOAT32
+    far = spread(exact, [wide.noisy(feed, Noise(seed))["y"] for seed in range(4)], dtype)
+    assert 0.5 < distance(exact, stepped.astype(float), far).max() <= 6
+    (theirs,) = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, feed)
+    assert distance(exact, theirs.astype(float), far).max() <= 6
+    assert far.max() < 12 * float(np.finfo(held).eps)
+
+
 def test_what_a_pass_hands_on_is_off_by_a_share_of_one(tmp_path) -> None:
     """By so many units of a function, which the next pass makes 32 times as large."""
     text = """(float[3,1,1] x, float[1,1,1] w, float[1,1,1] r) => (float[3,1,1,1] y)
@@ -399,6 +432,31 @@ def test_coarse_noise_is_that_of_float32(tmp_path) -> None:
     assert 2.0**-24 < coarse < 2.0**-21
 
 
+@pytest.mark.parametrize("kind", ["float", "double", "float16"])
+def test_an_exact_quotient_is_off_where_the_product_with_the_reciprocal_is(kind: str, tmp_path) -> None:
+    text = f"({kind}[9] x, {kind} t) => ({kind}[9] y) {{ y = Div(x, t) }}"
+    wide, whole = model(tmp_path, text), np.arange(-4.0, 5.0)
+    held = {"float": F32, "double": np.float64, "float16": np.float16}[kind]
+    for divisor in (1.0, 2.0, -0.25, 7.0, 41.0):
+        x, t = (whole * divisor).astype(held), held(divisor)
+        noisy = np.array([wide.noisy({"x": x, "t": t}, Noise(seed))["y"] for seed in range(4)])
+        product = x * (held(1) / t) if held is not np.float16 else x.astype(F32) * (F32(1) / F32(t))
+        assert np.array_equal((noisy != whole).any(axis=0), product.astype(held) != whole)
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_a_run_that_isnt_drawn_rounds_to_the_nearest_numbers(coarse: bool, tmp_path) -> None:
+    text = """(double[3] x, double c) => (bool[3] e, double[3] f, double[3] s) {
+        e = Equal (x, c) f = Floor (x) s = Add (x, c) }"""
+    x, c = np.array([0.1, 0.1 + 1e-12, 3 - 1e-12]), 0.1
+    found = model(tmp_path, text).noisy({"x": x, "c": c}, Noise(0, coarse=coarse, is_drawn=False))
+    kind = F32 if coarse else np.float64
+    near = x.astype(kind)
+    assert found["e"].tolist() == (near == kind(c)).tolist()
+    assert found["f"].tolist() == np.floor(near).tolist()
+    assert found["s"].tolist() == (near + kind(c)).tolist()
+
+
 def test_spread_by_hand() -> None:
     """Mean squares 4 and 0; the median of those that aren't 0 is 4; the unit, 2^-11 of float16, counts for the second,
     which is 3, and for the first that of the least normal number, 2^-14."""
@@ -422,6 +480,22 @@ def test_a_forced_step_takes_the_other_ones_numbers(before: float) -> None:
     assert forced(other).tolist() == [2 + before, 7 + before]
     assert forced.complete
     assert forced.pairs[0].apart < 1e-6
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_zero_point_of_few_numbers_is_one(held: bool) -> None:
+    """Before rounding or behind it, where another file may hold what was rounded."""
+    zero = np.array([0.0, 0.0, 0.0, 0.0, 9.0])
+    before = np.array([1.3, 2.4, 3.2, 4.4, 5.3])
+    known = Step("a", before, np.rint, zero, -zero, 255 - zero)
+    other = Step("b", (np.rint(before) if held else before) + zero, low=0.0, high=255.0)
+    forced = Forced([known])
+    assert forced(other).tolist() == [1, 2, 3, 4, 14]
+    (pair,) = forced.pairs
+    assert pair.distance([before + side for side in (-1e-7, 1e-7)]) < 1e-6
+    wrong = Forced([known])
+    wrong(Step("b", other.before + np.array([0, 0, 1, 0, 0]), low=0.0, high=255.0))
+    assert wrong.pairs[0].distance([before + side for side in (-1e-7, 1e-7)]) > 8
 
 
 def test_a_step_of_other_numbers_is_strange() -> None:
