@@ -33,6 +33,36 @@ def _result_axes(equation: str, terms: Sequence[tuple[str, ...]]) -> tuple[str, 
     return (*wide, *sorted(letter for letter in set(left) if letter.isalpha() and left.count(letter) == 1))
 
 
+def einsum_axes(equation: str, ranks: Sequence[int]) -> tuple[list[tuple[str, ...]], tuple[str, ...]] | None:
+    """The names of the axes of each operand, and of the result's; None where it is no such equation for these ranks."""
+    equation = equation.replace(" ", "")
+    texts = equation.partition("->")[0].split(",")
+    extents = [ellipsis_extent(text, rank) for text, rank in zip(texts, ranks, strict=False)]
+    terms = [axis_names(text, extent) for text, extent in zip(texts, extents, strict=False) if extent is not None]
+    result = _result_axes(equation, terms)
+    if len(terms) < max(len(texts), len(ranks)) or not {name for term in terms for name in term} >= set(result):
+        return None
+    return terms, result
+
+
+def matmul_axes(a: int, b: int) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """The same of a MatMul of two operands of these ranks, as numpy.matmul counts them."""
+    stack = tuple(map(str, reversed(range(max(a, b, 2) - 2))))
+    left = (*stack, "i", "j")[-a:]
+    right = (*stack, "j", "k")[-b:] if b > 1 else ("j",)
+    return [left, right], (*stack, *(("i",) if a > 1 else ()), *(("k",) if b > 1 else ()))
+
+
+def joint_shape(terms: Sequence[tuple[str, ...]], shapes: Sequence[Shape], result: Sequence[str]) -> Shape:
+    """The sizes of the axes of these names, where axes of one element are repeated to the sizes that others of their
+    name have."""
+    dims: dict[str, list[Dim]] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for name, dim in zip(term, shape, strict=True):
+            dims.setdefault(name, []).append(dim)
+    return tuple(_joint(dims[name]) for name in result)
+
+
 def einsum_shape(node: Node) -> Shape | None:
     """The sizes of an Einsum's result, where axes of one element are repeated to the sizes that others of their name
     have; ONNX's own inference takes the first of them. None where the ranks aren't known, or it is no such equation.
@@ -40,22 +70,10 @@ def einsum_shape(node: Node) -> Shape | None:
     equation = node.attributes.get("equation")
     if not isinstance(equation, str) or equation_fault(node):
         return None
-    equation = equation.replace(" ", "")
-    texts = equation.partition("->")[0].split(",")
-    terms: list[tuple[str, ...]] = []
-    dims: dict[str, list[Dim]] = {}
-    for text, value in zip(texts, node.inputs, strict=False):
-        shape = None if value is None else value.tensor.shape
-        extent = None if shape is None else ellipsis_extent(text, len(shape))
-        if shape is None or extent is None:
-            return None
-        terms.append(axis_names(text, extent))
-        for name, dim in zip(terms[-1], shape, strict=True):
-            dims.setdefault(name, []).append(dim)
-    result = _result_axes(equation, terms)
-    if len(terms) < len(texts) or not dims.keys() >= set(result):
-        return None
-    return tuple(_joint(dims[name]) for name in result)
+    known = [None if value is None else value.tensor.shape for value in node.inputs]
+    shapes = [shape for shape in known if shape is not None]
+    axes = einsum_axes(equation, list(map(len, shapes))) if len(shapes) == len(known) else None
+    return None if axes is None else joint_shape(axes[0], shapes, axes[1])
 
 
 def _joint(dims: Sequence[Dim]) -> Dim:

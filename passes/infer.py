@@ -18,8 +18,9 @@ from .infer_elementwise import infer_elementwise
 from .infer_formal import completed
 from .infer_ml import DOMAIN as ML
 from .infer_ml import TOKENIZER, infer_ml
+from .infer_rank import with_rank
 from .protos import AttributeRef, TypedList, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
-from .schema_check import LISTS_SIZES, problem
+from .schema_check import problem
 from .schemas import schema
 from .tensor import TensorData
 from .types import DType, OptionalType, Shape, TensorType, Type, merge, tensor
@@ -53,7 +54,7 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
         return remembered
     types: Sequence[Type | None] = [None] * len(node.outputs)
     if not problem(node):
-        types = completed(node, _corrected(node, _with_rank(node, _by_schema(node, data))))
+        types = with_rank(node, completed(node, _corrected(node, _by_schema(node, data))))
     if key is not None:
         if len(_memory) >= _MOST_REMEMBERED:
             _memory.clear()
@@ -93,25 +94,6 @@ def small_data(value: Value, look: Look | None = None) -> TensorData | None:
     elif data is None and look is not None:
         data = look(value)
     return data if data is not None and data.size <= MOST_DATA else None
-
-
-def _with_rank(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
-    """The types, with a rank where nothing is known of the sizes but how many there are."""
-    index = LISTS_SIZES.get(node.op_type) if not node.domain and node.op_type != "Unsqueeze" else None
-    listed = node.input(index) if index is not None else None
-    sizes = listed.tensor.shape if listed is not None else None
-    found = types[0] if types else None
-    if sizes is None or len(sizes) != 1 or not isinstance(sizes[0], int):
-        return types
-    if not isinstance(found, TensorType) or found.shape is not None:
-        return types
-    rank = sizes[0]
-    if node.op_type == "Expand":
-        data = node.inputs[0].rank if node.inputs[0] is not None else None
-        if data is None:
-            return types
-        rank = max(rank, data)
-    return [TensorType(found.dtype, (None,) * rank), *types[1:]]
 
 
 def _corrected(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:

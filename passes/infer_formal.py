@@ -13,12 +13,6 @@ from .graph import Node
 from .schemas import schema
 from .types import TensorType, Type, merge
 
-_KEEP_RANK = {
-    *("BatchNormalization", "Compress", "Concat", "GlobalLpPool", "InstanceNormalization"),
-    *("LpPool", "Pad", "Split", "Upsample"),
-}
-"""Operators of which some version has no inference, and whose results have as many axes as the first input."""
-
 
 @cache
 def _formal_types(domain: str, op_type: str, version: int) -> tuple[Sequence[str], Sequence[str]] | None:
@@ -46,26 +40,16 @@ def completed(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]
         return types
     bound = _bound(node, formal[0])
     return [
-        found if found is not None and not isinstance(found, TensorType) else _completed(node, found, bound, name)
+        found if found is not None and not isinstance(found, TensorType) else _completed(found, bound, name)
         for found, name in ((known, _at(formal[1], index)) for index, known in enumerate(types))
     ]
 
 
-def _completed(node: Node, found: TensorType | None, bound: Mapping[str, Type], name: str) -> Type | None:
+def _completed(found: TensorType | None, bound: Mapping[str, Type], name: str) -> Type | None:
     if name.startswith("tensor("):
         return merge(found, TensorType(TENSOR_DTYPES.get(name)))
     given = bound.get(name)
-    if not isinstance(given, TensorType):
-        return found
-    rank = _rank(node, given) if found is None and not node.domain else None
-    return merge(found, TensorType(given.dtype, None if rank is None else (None,) * rank))
-
-
-def _rank(node: Node, given: TensorType) -> int | None:
-    """The rank of the result of an operator that ONNX's inference leaves open."""
-    if node.op_type == "Compress" and "axis" not in node.attributes:
-        return 1
-    return given.rank if node.op_type in _KEEP_RANK else None
+    return merge(found, TensorType(given.dtype)) if isinstance(given, TensorType) else found
 
 
 def _bound(node: Node, names: Sequence[str]) -> Mapping[str, Type]:

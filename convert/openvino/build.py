@@ -13,6 +13,7 @@ from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData
 from ...passes.types import DType, Type
 from .dialect import DOMAIN
+from .empty_products import empty_product
 from .layers import LAYERS
 
 
@@ -49,6 +50,9 @@ class LayerBuilder(Builder):
         if op_type == "Identity" and _is_miscopied(inputs[0].tensor.dtype):
             op_type, inputs = "Reshape", (inputs[0], self._shape(inputs[0]))
         spec = LAYERS.get(op_type) if _domain is None else None
+        zeros = empty_product(self, op_type, inputs, options) if spec is not None else None
+        if zeros is not None:
+            return zeros
         made = super().call(op_type, *inputs, _domain=_domain, **{**({} if spec is None else spec.defaults), **options})
         return self._empty(made) if op_type == "Gather" and spec is not None else made
 

@@ -256,9 +256,35 @@ def test_known_sizes(xla: Xla) -> None:
     _check(found, [x.reshape(4, 6), x.sum(1), x.max(2, keepdims=True), x[:, :, 1:3]])
 
 
+def test_reshapes_without_elements(xla: Xla, tmp_path: Path) -> None:
+    """A size of 0 that a run's -1 tells: ONNX Runtime has it, too."""
+    text = """none (float[3, 3, 0] x, int64[1] one, int64[2] two, int64[2] three, int64[3] four)
+        => (float[?] a, float[?, 5] b, float[0, 5] c, float[3, 3, 0] d, float[7, 0] e) {
+      a = Reshape (x, one)
+      b = Reshape (x, two)
+      c = Reshape (x, two)
+      d = Reshape (x, four)
+      e = Reshape <allowzero = 1> (x, three)
+    }"""
+    feeds = {"x": _floats(3, 3, 0), "one": _i64(-1), "two": _i64(-1, 5), "three": _i64(7, 0), "four": _i64(0, 3, 0)}
+    onnx.save(_model(text), tmp_path / "m.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    wanted = [np.asarray(one) for one in session.run(None, feeds)]
+    assert [one.shape for one in wanted] == [(0,), (0, 5), (0, 5), (3, 3, 0), (7, 0)]
+    (found,) = xla.run(to_text(lower_graph(_hub(text))), feeds)
+    _check(found, wanted)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        *(  # of no elements a size may be any
+            (
+                f"f (float[3, 0] x, int64[2] s) => (float[n, 0] y) {{ y = Reshape <allowzero = {allowed}> (x, s) }}",
+                "Reshape.*its sizes must be known",
+            )
+            for allowed in (0, 1)
+        ),
         ("f (float[b, 4] x, int64[2] s) => (float[b, 2] y) { y = Reshape (x, s) }", "Reshape.*its sizes must be known"),
         ("f (float[b, 4] x, int64[2] s) => (float[n, m] y) { y = Reshape (x, s) }", "Reshape.*its sizes must be known"),
         ("f (float[b, 4] x, int64[1] s) => (float[5] y) { y = Reshape (x, s) }", "Reshape.*its sizes must be known"),

@@ -143,6 +143,8 @@ CASES = each(
     numpy.zeros_like(N); numpy.ones_like(N,dtype=float); numpy.zeros_like(s); numpy.ones_like(n); numpy.full_like(M,n)
     numpy.full_like(N,2.7); numpy.zeros(-1); numpy.zeros(1.5); numpy.zeros_like([1,2]); numpy.ones_like(Q)
     numpy.zeros(numpy.shape(M)); numpy.zeros(len(W)); numpy.zeros_like(M,shape=(2,)); numpy.full_like(M,W,shape=(2,3))
+    numpy.full((),[n]); numpy.full((),[[s]]); numpy.full(3,[[W]]); numpy.full(3,[[[n]]],int); numpy.full((),W)
+    numpy.full((2,3),[M[:2,:3]]); numpy.full(2,[[1],[2]]); numpy.full_like(n,[s]); numpy.full((2,0),[n])
     numpy.full(W,1); numpy.array([1,2]); numpy.array([s,n]); numpy.array(s); numpy.array([[s,1],[2,n]])
     numpy.array(M); numpy.array([W,W]); numpy.array([1,2],dtype=float); numpy.array([1.7,-2.7],int)
     numpy.asarray([True,2]); numpy.array([True,False]); numpy.array([[1],[2,3]]); numpy.array([]); numpy.copy(W)

@@ -35,6 +35,7 @@ OF_OPEN = each(
     W[n] if n<1 else s; numpy.take(E,0) if n<1 else s; numpy.concatenate((K,M),1) if n<1 else K; L[0]>1 and s>2
     numpy.zeros(numpy.size(L)); numpy.arange(numpy.size(L)); numpy.arange(numpy.size(K,0)-1,-1,-1)
     numpy.zeros_like(K)
+    numpy.full((len(L),),[s]); numpy.full(numpy.shape(L),[[n]])
     numpy.full_like(L,s); numpy.ones((len(L),2)); numpy.pad(L,1); numpy.pad(K,((0,0),(1,2)),constant_values=s)
     numpy.argsort(L,kind='stable'); numpy.argwhere(L>0); numpy.compress(L>0,L); numpy.int64(L)
     numpy.astype(K,numpy.float32)

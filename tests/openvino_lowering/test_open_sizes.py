@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -220,6 +221,88 @@ def test_product_of_nothing(openvino: Runner, sizes: tuple[str, str]) -> None:
     feed = {"x": np.zeros((0, 2), np.float32), "w": np.zeros((1, 0), np.float32), "b": f32([3])}
     ((y, z),) = openvino.lowered(graph_of(text), [feed])
     assert y.tolist() == [[3], [3]] and z.tolist() == [[0], [0]]
+
+
+PRODUCTS = [
+    ("ij,jk->ik", (3, 1), (1, 0)),
+    ("ij,jk->ik", (3, 0), (0, 2)),
+    ("ij,jk->ik", (0, 1), (1, 2)),
+    ("ij,j->i", (3, 0), (0,)),
+    ("j,jk->k", (0,), (0, 2)),
+    ("j,bjk->bk", (0,), (2, 0, 3)),
+    ("j,j->", (0,), (0,)),
+    ("...ij,...jk->...ik", (2, 3, 4), (4, 0)),
+    ("...ij,...jk->...ik", (3, 0), (2, 0, 2)),
+    ("...ij,...jk->...ik", (1, 3, 0), (2, 0, 2)),
+    ("...ij,...jk->...ik", (0, 3, 4), (1, 4, 2)),
+    ("ij,kj->ki", (3, 0), (2, 0)),
+    ("ij,k->i", (3, 0), (2,)),
+    ("ii,ik->ki", (0, 0), (0, 3)),
+    ("ij,ik->ijk", (0, 2), (0, 4)),
+]
+MATRICES = ("ij,jk->ik", "ij,j->i", "j,jk->k", "j,bjk->bk", "j,j->", "...ij,...jk->...ik")
+KINDS = {"float": np.float32, "float16": np.float16, "int32": np.int32}
+
+
+@pytest.mark.parametrize(("equation", "left", "right"), PRODUCTS)
+def test_products_without_elements(
+    openvino: Runner, equation: str, left: tuple[int, ...], right: tuple[int, ...]
+) -> None:
+    """Of open sizes beside those of 0; what is summed over no elements is 0, as in numpy.einsum."""
+    a, b = (
+        ",".join(f"{name}{at}" if size else "0" for at, size in enumerate(sizes))
+        for name, sizes in (("a", left), ("b", right))
+    )
+    elements, sizes = ",".join("1" * int(np.prod(right))), ",".join(map(str, right))
+    operators = [f'Einsum <equation = "{equation}">', *(["MatMul"] if equation in MATRICES else [])]
+    given, steps, results, wanted = [], [], [], []
+    for name, kind in KINDS.items():
+        one = np.einsum(equation, np.ones(left, kind), np.ones(right, kind))
+        told = f"{name}[{','.join('?' * one.ndim)}]" if one.ndim else name
+        given += [f"{name}[{a}] x_{name}", f"{name}[{b}] w_{name}"]
+        steps.append(f"c_{name} = Constant <value = {name}[{sizes}] {{{elements}}}> ()")
+        for operator, other in itertools.product(operators, (f"w_{name}", f"c_{name}")):
+            result = f"{operator[0]}_{other}"
+            steps.append(f"{result} = {operator} (x_{name}, {other})")
+            results.append(f"{told} {result}")
+            wanted.append(one)
+    text = f"g ({', '.join(given)}) => ({', '.join(results)}) {{ {' '.join(steps)} }}"
+    fed = {f"x_{name}": np.ones(left, kind) for name, kind in KINDS.items()}
+    (found,) = openvino.lowered(
+        graph_of(text), [fed | {f"w_{name}": np.ones(right, kind) for name, kind in KINDS.items()}]
+    )
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_quantized_products_without_columns(openvino: Runner) -> None:
+    text = """g (uint8[n, m] x, uint8 x0, float w1, uint8 w0, float y1, uint8 y0) => (uint8[n, 0] y, int32[n, 0] z)
+      <uint8[1, 0] w = {}, float x1 = {0.5}>
+      { y = QLinearMatMul (x, x1, x0, w, w1, w0, y1, y0) z = MatMulInteger (x, w, x0, w0) }"""
+    fed = {"x": np.array([[6], [5], [3]], np.uint8)}
+    fed |= {name: np.array(5, np.uint8) for name in ("x0", "w0", "y0")} | {"w1": f32(0.25), "y1": f32(2)}
+    ((y, z),) = openvino.lowered(graph_of(text), [fed])
+    assert (y.dtype, y.shape, z.dtype, z.shape) == (np.uint8, (3, 0), np.int32, (3, 0))
+
+
+@pytest.mark.parametrize("lengths", [("2", "n"), ("m", "2"), ("m", "n")])
+def test_columns_to_an_image_of_open_lists(openvino: Runner, lengths: tuple[str, str]) -> None:
+    """OpenVINO must know that a block has two sizes."""
+    text = f"""g (float[1, a, l] x, int64[{lengths[0]}] image, int64[{lengths[1]}] block) => (float[1, b, c, d] y) {{
+      y = Col2Im (x, image, block) }}"""
+    x, wanted = np.arange(16, dtype=np.float32).reshape(1, 8, 2), np.zeros((1, 2, 3, 2), np.float32)
+    for channel, row, column, place in np.ndindex(2, 2, 2, 2):
+        wanted[0, channel, row + place, column] += x[0, channel * 4 + row * 2 + column, place]
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": x, "image": i64([3, 2]), "block": i64([2, 2])}])
+    np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def test_unpooled_to_an_open_list_of_sizes(openvino: Runner) -> None:
+    text = """g (float[1, 1, 2] x, int64[1, 1, 2] places, int64[n] sizes) => (float[a, b, c] y) {
+      y = MaxUnpool <kernel_shape = [2], strides = [2]> (x, places, sizes) }"""
+    fed = {"x": f32([[[5, 7]]]), "places": i64([[[0, 3]]]), "sizes": i64([1, 1, 5])}
+    ((found,),) = openvino.lowered(graph_of(text), [fed])
+    np.testing.assert_array_equal(found, f32([[[5, 0, 0, 7, 0]]]), strict=True)
 
 
 def test_a_slice_along_computed_axes(openvino: Runner) -> None:

@@ -116,3 +116,27 @@ def test_stacks_have_a_rank_where_a_branch_has_another(passes: int) -> None:
     (y,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
     assert y.ndim == 3
     assert y.tolist() == [(-x).tolist()] * passes
+
+
+FRAMES = """
+<ir_version: 10, opset_import: ["": 21]>
+g (float[3, 2] x, float[1, 8, 1] signal, int64 step) => (float[n, m] y) {
+   y, z = Scan <num_scan_inputs = 1, body = b (float[] s, float[] t, float[2] e) => (float[n, m] u, float[n, m] v) {
+      u, f, v = Scan <num_scan_inputs = 1, body = c (float[3, 2] w, float[2] a) =>
+        (float[n, m] o, float[k, l, p, q] h, float[n] r) {
+         o = Identity (s)
+         h = STFT (signal, step, , step)
+         r = Identity (a)
+      }> (x, x)
+   }> (x, x, x)
+}
+"""
+
+
+def test_a_scans_unused_results_have_the_rank_of_their_operator() -> None:
+    """ONNX Runtime wants it declared; of open sizes ONNX's inference tells none."""
+    model = to_model(change_opset(read_model(onnx.parser.parse_model(FRAMES)), 23))
+    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    feeds = {"x": x, "signal": np.ones((1, 8, 1), np.float32), "step": np.array(4)}
+    (y,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    assert y.tolist() == x.tolist()

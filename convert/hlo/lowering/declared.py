@@ -134,17 +134,22 @@ def _sizes(node: Node, have: Sizes, results: Sequence[Declared | None]) -> Items
 
 
 def _reshaped(node: Node, have: Sizes, results: Sequence[Declared | None]) -> Items:
-    """One size that isn't declared follows from the number of elements."""
+    """One size that isn't declared follows from the number of elements, unless another is 0. A size of 0 that would be
+    taken from the input is what that number makes it."""
     (made,) = results
     if made is None or made.count(None) > 1:
         return None
-    if not flag(node, "allowzero") and any(size == 0 and have[at : at + 1] != (0,) for at, size in enumerate(made)):
-        return None
     count, known = math.prod(have), math.prod(size for size in made if size is not None)
-    if None not in made:
-        return _whole(made) if count == known else None
-    rest = count // known if known != 0 else 0
-    return [rest if size is None else size for size in made] if rest * known == count else None
+    if None in made and known == 0:
+        return None
+    rest = count // known if None in made else 1
+    if rest * known != count:
+        return None
+    items = [rest if size is None else size for size in made]
+    copied = [at for at, size in enumerate(items) if size == 0 and have[at : at + 1] != (0,)]
+    if flag(node, "allowzero") or not copied:
+        return items
+    return [-1 if at in copied else size for at, size in enumerate(items)] if items.count(0) == 1 else None
 
 
 def _repeated(node: Node, have: Sizes, results: Sequence[Declared | None]) -> Items:

@@ -232,7 +232,9 @@ def _range(node: Node, operands: Operands) -> str:
 def _constant_of_shape(node: Node, operands: Operands) -> str:
     """One value everywhere, by default 0, a float32."""
     data = node.attributes.get("value")
-    fill = literal(data) if isinstance(data, TensorData) else number(0, DType.FLOAT32)
+    fill = number(0, DType.FLOAT32)
+    if isinstance(data, TensorData):
+        fill = number(data.numpy().reshape(-1)[0], data.dtype)
     shape = node.outputs[0].tensor.static_shape
     return f"numpy.full({needed(operands, 0).text if shape is None else sizes(shape)}, {fill:a})"
 

@@ -20,7 +20,7 @@ from ..attributes import BOOLEAN, kind_of
 from ..layers import HUB_ATTRIBUTES, LAYERS, OF_HUB, PLAIN, HubAttribute
 from ..workarounds import QUOTIENTS
 from .large_integers import chosen, limited
-from .tools import LARGEST, convert, element_type, number, product_of_nothing, saturated, scalar
+from .tools import LARGEST, convert, element_type, number, saturated, scalar
 
 
 @rule("", "Identity")
@@ -55,9 +55,6 @@ def divide(op: Builder, node: Node) -> Value:
 def product(op: Builder, node: Node) -> Value:
     """By a constant stack as the second factor OpenVINO's CPU multiplies no open matrix, nor an open stack of one."""
     a, b = required(node, 0), required(node, 1)
-    nothing = product_of_nothing(op, node)
-    if nothing is not None:
-        return nothing
     stack = b.array()
     if stack is None or stack.ndim != 3 or len(stack) == 1 or a.rank not in (2, 3) or a.tensor.static_shape is not None:
         return op.MatMul(a, b)

@@ -19,7 +19,6 @@ from .tools import (
     i64,
     ints,
     number,
-    product_of_nothing,
     range_of,
     scalar,
     shape_of,
@@ -182,9 +181,6 @@ def non_max_suppression(op: Builder, node: Node) -> Value:
 
 @rule("", "Einsum")
 def einsum(op: Builder, node: Node) -> Value:
-    nothing = product_of_nothing(op, node)
-    if nothing is not None:
-        return nothing
     return op.Einsum(*node.inputs, equation=node.attributes["equation"].replace(" ", ""))
 
 

@@ -31,11 +31,7 @@ def gemm(op: Builder, node: Node) -> Value:
     width = size_of_axis(c, -1) if c is not None and c.rank else None
     if columns == 0 and width is not None and width > 1:  # OpenVINO's CPU must know it to add up such constants
         b = with_size(op, b, 0, width)
-    if size_of_axis(a, 1 - rows) == 0:  # OpenVINO's CPU doesn't load transposed products of nothing
-        shape = op.Concat(size_of(op, node, a, rows), size_of(op, node, b, columns), axis=0)
-        product = op.Broadcast(number(op, node, 0, a), shape)
-    else:
-        product = op.MatMul(a, b, transpose_a=rows == 1, transpose_b=columns == 0)
+    product = op.MatMul(a, b, transpose_a=rows == 1, transpose_b=columns == 0)
     if dtype.is_integer and not (alpha.is_integer() and (c is None or beta.is_integer())):
         product = convert(op, node, product, DType.FLOAT32)  # what is added up is truncated
         c = None if c is None else convert(op, node, c, DType.FLOAT32)
@@ -281,7 +277,7 @@ def max_unpool(op: Builder, node: Node) -> Value:
     shape, indices = i64(op, natural), convert(op, node, indices, DType.INT64)
     inside = op.LogicalAnd(op.GreaterEqual(indices, i64(op, 0)), op.Less(indices, i64(op, math.prod(natural))))
     if size is not None:  # positions count in the natural size
-        shape = convert(op, node, size, DType.INT64)
+        shape = with_size(op, convert(op, node, size, DType.INT64), 0, len(natural))
         rest, index = indices, i64(op, 0)
         step = i64(op, [1])
         for axis in range(len(natural))[::-1]:
@@ -299,11 +295,11 @@ def max_unpool(op: Builder, node: Node) -> Value:
 
 @rule("", "Col2Im")
 def col2im(op: Builder, node: Node) -> Value | None:
-    """Of two axes; None for others, where it is a ScatterND."""
+    """Of two axes, which OpenVINO must know they are; None for others, where it is a ScatterND."""
     x, image, block = required(node, 0), required(node, 1), required(node, 2)
-    spatial = size_of_axis(image, 0)
-    if spatial != 2:
+    if 2 not in (size_of_axis(image, 0), size_of_axis(block, 0)):
         return None
+    image, block = with_size(op, image, 0, 2), with_size(op, block, 0, 2)
     pads = list(node.attributes.get("pads") or [0] * 4)
     return op.Col2Im(
         x, image, block, **_window(node, 2, ("strides", "dilations")), pads_begin=pads[:2], pads_end=pads[2:]

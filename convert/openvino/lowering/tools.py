@@ -159,14 +159,6 @@ def reduced(op: Builder, node: Node, target: str, data: Value, axes: Value, keep
     return op.Squeeze(op.call(target, data, axes, keep_dims=True), axes)
 
 
-def product_of_nothing(op: Builder, node: Node) -> Value | None:
-    """Zeros, if a factor of a product is known to have no elements, which OpenVINO may not load."""
-    factors, shape = [value for value in node.inputs if value is not None], node.output.tensor.static_shape
-    if shape is None or not any(0 in (value.tensor.shape or ()) for value in factors):
-        return None
-    return op.const(np.zeros(shape, dtype_of(node, factors[0]).numpy))
-
-
 def range_of(op: Builder, count: Value) -> Value:
     """0, 1, 2 ... as i64 [count]; `count` is i64 with one element."""
     known = ints(count)

@@ -13,7 +13,7 @@ from .....passes.protos import ENUMS
 from .....passes.types import DType
 from .arguments import Axes, Call, Function, Operand
 from .operators import matmul
-from .shapes import expand, flat_or_axis, take_along
+from .shapes import expand, flat_or_axis, reshape_number, take_along
 from .shapes import shape as shape_of
 from .values import (
     Item,
@@ -289,7 +289,11 @@ def linalg_det(call: Call, a: Number) -> Item:
 
 
 def full(call: Call, shape: Item, fill_value: Number, dtype: DType | None = None) -> Item:
+    """What is filled with may have more axes, of one element each, before others: NumPy assigns it."""
     found = call.array(shape)
+    more = fill_value.rank - (found.size if found.rank else 1)
+    if more > 0 and set(fill_value.shape[:more]) == {1}:
+        fill_value = reshape_number(call, fill_value, fill_value.shape[more:])
     if known(found) is None and found.rank <= 1 and found.dtype.is_integer:
         return _full_of_open_sizes(call, found, astype(call.op, fill_value, dtype or fill_value.dtype, call.where))
     sizes = call.shape(call.integers(shape))
@@ -301,7 +305,7 @@ def full(call: Call, shape: Item, fill_value: Number, dtype: DType | None = None
 def _full_of_open_sizes(call: Call, shape: Number, filling: Number) -> Number:
     """Sizes that only running it shows; how many there are is known."""
     count = shape.size
-    if filling.rank:
+    if set(filling.shape) - {1}:
         raise Unsupported(call.where, "an array that is to fill sizes that are known only at run time")
     sizes = reshape(call.op, cast(call.op, shape, DType.INT64, call.where), (count,))
     return of_sizes(call.op.Expand(filling.value, sizes), (None,) * count)
