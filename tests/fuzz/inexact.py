@@ -20,8 +20,7 @@ MOST = 2.0**20
 """Units of float32 in the last place, beyond which all is noise."""
 
 _INEXACT = ABSOLUTE | FUNCTIONS | NEVER_EXACT | {"DynamicQuantizeLinear"}
-"""The last computes its scale: OpenVINO multiplies by reciprocals where it is to divide, and which of two steps is
-nearer to what lies a rounding error from their middle is up to that."""
+"""The last computes its scale, see `_is_scaled_at_run_time`."""
 _RUNS = 8
 
 
@@ -67,9 +66,19 @@ def _fed(graph: Graph, feed: Feed) -> tuple[Graph, Feed]:
     return made, given
 
 
+def _is_scaled_at_run_time(node: Node) -> bool:
+    """OpenVINO multiplies by the reciprocal of such a scale, and which of two steps is nearer to what lies in their
+    middle, or a rounding error from it, is up to that."""
+    return node.op_type == "QuantizeLinear" and node.inputs[1] is not None and node.inputs[1].data is None
+
+
 def _is_inexact(node: Node) -> bool:
     kinds = [element_type(value.type) for value in node.outputs]
-    return node.op_type in _INEXACT or (node.op_type not in MOVES and any(kind in HALVES for kind in kinds))
+    return (
+        node.op_type in _INEXACT
+        or _is_scaled_at_run_time(node)
+        or (node.op_type not in MOVES and any(kind in HALVES for kind in kinds))
+    )
 
 
 def _declared(values: dict[str, Any], right: Outputs) -> Outputs:

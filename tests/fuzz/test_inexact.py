@@ -93,3 +93,18 @@ def test_a_step_that_the_way_to_divide_decides_on_is_told(third: float, turns: b
     assert np.array_equal(divided, multiplied) != turns
     noise = carried(to_hub(load(tmp_path / "m.onnx")), {"x": x}, [divided], apart)
     assert noise == (np.inf if turns else 0)
+
+
+@pytest.mark.parametrize(("scale", "turns"), [(7.0, True), (2.0, False)])
+def test_a_tie_of_a_scale_known_at_run_time_is_told(scale: float, turns: bool, tmp_path) -> None:
+    """45.5 / 7 lies between two steps, its product with the reciprocal doesn't; 7 / 2 and its product both do."""
+    text = """<ir_version: 9, opset_import: ["": 19]> g (float[3] x, float s, uint8 z) => (uint8[3] y) {
+        y = QuantizeLinear (x, s, z) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    scaled = np.float32(scale)
+    x = (np.arange(5, 8, dtype=np.float32) + np.float32(0.5)) * scaled
+    divided, multiplied = np.rint(x / scaled), np.rint(x * (np.float32(1) / scaled))
+    assert np.array_equal(divided, multiplied) != turns
+    feed = {"x": x, "s": np.array(scaled), "z": np.array(0, np.uint8)}
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), feed, [divided.astype(np.uint8)], apart)
+    assert noise == (np.inf if turns else 0)

@@ -188,7 +188,7 @@ _FLOORED = "d = Div (f, t) y = Floor (d)"
     ],
 )
 def test_a_step_behind_an_exact_quotient_turns_in_openvino(tmp_path: Path, made: str, faulty: str) -> None:
-    """OpenVINO multiplies by the reciprocal: -42 / 7 is less than -6, and 24.5 / 7 not between two steps."""
+    """OpenVINO multiplies by the reciprocal: -42 / 7 is less than -6, and 45.5 / 7 not between two steps."""
     text = "(float[N] f, float t, int8 z) => (float[N] y) {{ {0} }}"
     files = []
     for name, body in (("a", made), ("b", faulty)):
