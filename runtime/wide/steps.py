@@ -123,9 +123,15 @@ class Match:
     @property
     def apart(self) -> float:
         """Half of the numbers lie no further apart."""
+        return self.distances[0]
+
+    @property
+    def distances(self) -> tuple[float, float]:
+        """How far the numbers lie apart: half of them no further; and in the mean, which a zero point of few moves."""
         if not self.known.before.size:
-            return 0.0
-        return float(np.median(np.abs(self.before(self.known) - self.before_other)))
+            return 0.0, 0.0
+        apart = np.abs(self.before(self.known) - self.before_other)
+        return float(np.median(apart)), float(np.mean(apart))
 
 
 def matches(known: Step, other: Step) -> list[Match]:
@@ -179,7 +185,7 @@ class Forced:
         left = self._left.get(step.before.shape, [])
         named = [known for known in left if known.name == step.name]
         found = [match for known in named[:1] or left for match in matches(known, step)]
-        best = min(found, key=lambda match: match.apart, default=None)
+        best = min(found, key=lambda match: match.distances, default=None)
         return best if best is not None and (named or best.apart < NEAR) else None
 
 

@@ -482,6 +482,22 @@ def test_a_forced_step_takes_the_other_ones_numbers(before: float) -> None:
     assert forced.pairs[0].apart < 1e-6
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_a_zero_point_of_few_numbers_is_one(held: bool) -> None:
+    """Before rounding or behind it, where another file may hold what was rounded."""
+    zero = np.array([0.0, 0.0, 0.0, 0.0, 9.0])
+    before = np.array([1.3, 2.4, 3.2, 4.4, 5.3])
+    known = Step("a", before, np.rint, zero, -zero, 255 - zero)
+    other = Step("b", (np.rint(before) if held else before) + zero, low=0.0, high=255.0)
+    forced = Forced([known])
+    assert forced(other).tolist() == [1, 2, 3, 4, 14]
+    (pair,) = forced.pairs
+    assert pair.distance([before + side for side in (-1e-7, 1e-7)]) < 1e-6
+    wrong = Forced([known])
+    wrong(Step("b", other.before + np.array([0, 0, 1, 0, 0]), low=0.0, high=255.0))
+    assert wrong.pairs[0].distance([before + side for side in (-1e-7, 1e-7)]) > 8
+
+
 def test_a_step_of_other_numbers_is_strange() -> None:
     forced = Forced([Step("a", np.array([2.3, 7.2]))])
     assert forced(Step("b", np.array([12.3, 27.2]))).tolist() == [12, 27]
