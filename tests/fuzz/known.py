@@ -202,6 +202,19 @@ def _spreads_too_far(case: Case) -> bool:
         return bool((wide[np.isfinite(wide)] ** 2).sum() >= np.finfo(np.float32).max)
 
 
+def _scale_overflows(case: Case) -> bool:
+    """A scale whose product with an element, or with the reciprocal of a deviation, float32 may not hold: some runtimes
+    make these first."""
+    x, scale = case.first, np.asarray(case.operands[1])
+    if x.dtype.kind != "f" or scale.dtype.kind != "f" or not (x.size and scale.size):
+        return False
+    sizes = (np.abs(one.astype(np.float64)) for one in (x, scale))
+    element, factor = (float(one[np.isfinite(one)].max(initial=0)) for one in sizes)
+    epsilon = float(case.node.attributes.get("epsilon", 1e-5))
+    reciprocal = 1 / epsilon**0.5 if epsilon > 0 else 1.0
+    return factor * max(element, reciprocal) >= float(np.finfo(np.float32).max)
+
+
 def _nan(case: Case) -> bool:
     return bool(np.isnan(case.first.astype(np.float64)).any())
 
@@ -306,6 +319,11 @@ UNDEFINED = (
         "GroupNormalization InstanceNormalization LayerNormalization RMSNormalization MeanVarianceNormalization",
         _spreads_too_far,
         "numbers whose squares overflow, of which a variance's formula may take others",
+    ),
+    _row(
+        "GroupNormalization InstanceNormalization LayerNormalization RMSNormalization",
+        _scale_overflows,
+        "a scale that overflows where it isn't multiplied last",
     ),
     _row(
         "MeanVarianceNormalization",

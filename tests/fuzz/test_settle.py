@@ -151,6 +151,21 @@ def test_how_many_a_range_has_by_rounding_is_no_truth(start: float, told: bool, 
     assert bool(found) == told
 
 
+@pytest.mark.parametrize(("scale", "told"), [(3e38, True), (1e30, False)])
+def test_a_scale_that_overflows_by_the_order_of_products_is_no_truth(scale: float, told: bool, tmp_path: Path) -> None:
+    """Some formulas divide it by the deviation first, the definition multiplies last."""
+    path = tmp_path / "m.onnx"
+    text = "g (float[1, 1, 2] x, float[1] s, float[1] b) => (float[1, 1, 2] y) { y = InstanceNormalization (x, s, b) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), path)
+    x, b = np.float32([[[-0.5, 0]]]), np.float32([100])
+    deviation = np.sqrt(np.var(x) + np.float32(1e-5))
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, last = ((x - x.mean()) * (np.float32(scale) / deviation), (x - x.mean()) / deviation * np.float32(scale))
+    assert (np.isfinite(first) != np.isfinite(last)).any() == told
+    _, found = Ours(to_hub(load(path))).run({"x": x, "s": np.float32([scale]), "b": b})
+    assert bool(found) == told
+
+
 def test_what_two_runtimes_give_is_no_fault_of_theirs(tmp_path: Path) -> None:
     _, event = judged(*KNOWN["Shrink"], tmp_path, EXECUTOR)
     assert event.kind == EXECUTOR
