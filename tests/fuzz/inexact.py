@@ -31,7 +31,7 @@ def carried(
     with results rounded to the nearest numbers.
 
     0 where the graph has none of these operators, and computes in no halves, which some runtimes round only behind
-    several operators; and where the distance is more than `most`: all is noise there.
+    several operators; an output whose distance is more than `most` doesn't count: all is noise there.
     Infinite where a whole number, a shape or what is infinite turned: no run says what is right there.
 
     Args:
@@ -47,7 +47,8 @@ def carried(
             wide = WideModel(graph, WIDEST if computes_double(graph) else DOUBLE)
             exact = _declared(wide.exact(feed)[0], right)
             noises = [Noise(0, is_drawn=False), *map(Noise, range(_RUNS))]
-            found = [apart(exact, _declared(wide.noisy(feed, noise), right)) for noise in noises]
+            runs = [_declared(wide.noisy(feed, noise), right) for noise in noises]
+            found = [apart([one], [other]) for run in runs for one, other in zip(exact, run, strict=True)]
     except (BackedgeError, TooSlow):
         return 0.0
     return max((one for one in found if one <= most or np.isinf(one)), default=0.0)

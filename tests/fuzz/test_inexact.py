@@ -108,3 +108,17 @@ def test_a_tie_of_a_scale_known_at_run_time_is_told(scale: float, turns: bool, t
     feed = {"x": x, "s": np.array(scaled), "z": np.array(0, np.uint8)}
     noise = carried(to_hub(load(tmp_path / "m.onnx")), feed, [divided.astype(np.uint8)], apart)
     assert noise == (np.inf if turns else 0)
+
+
+def test_an_output_that_is_all_noise_doesnt_hide_the_others(tmp_path) -> None:
+    """What two equal exponentials leave, and the tail of Gelu, where 1 and erf cancel."""
+    text = """<ir_version: 9, opset_import: ["": 20]> g (float[3] x, float[3] z) => (float[3] y, float[3] w) {
+        p = Exp(x) q = Exp(x) y = Sub(p, q) w = Gelu(z) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    feed = {"x": np.float32([0.1, 0.2, 0.3]), "z": np.float32([-3.2, -0.3, 0.1])}
+    theirs = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, feed)
+    graph = to_hub(load(tmp_path / "m.onnx"))
+    noise = carried(graph, feed, theirs, apart)
+    assert ROUNDING < 4 * noise < 2.0**16
+    moved = [theirs[0], theirs[1] - np.float32([1e-3, 0, 0])]
+    assert apart(theirs, moved) > 4 * noise
