@@ -45,10 +45,11 @@ def empty_product(op: Builder, op_type: str, factors: Sequence[Value], attribute
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
         return op.const(TensorData(dtype, tuple(known), np.zeros(known, dtype.numpy)))
-    product = op.const(0, dtype)
+    whole = None
     for value, names in zip(factors, axes[0], strict=True):
+        one = op.const([1], DType.INT64)
         places = [names.index(name) if name in names else len(names) for name in axes[1]]
-        every = op.Concat(op.ShapeOf(value), op.const([1], DType.INT64), axis=0)
-        wanted = op.Gather(every, op.const(places, DType.INT64), op.const(0, DType.INT64))
-        product = op.Broadcast(product, wanted, mode="bidirectional")
-    return product
+        every = op.Concat(op.ShapeOf(value), one, axis=0)
+        own = op.Gather(every, op.const(places, DType.INT64), op.const(0, DType.INT64))
+        whole = own if whole is None else op.Select(op.Equal(whole, one), own, whole)
+    return op.Broadcast(op.const(0, dtype), whole)
