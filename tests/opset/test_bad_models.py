@@ -374,6 +374,17 @@ def test_lists_that_inference_does_not_look_at(call: str) -> None:
         read_model(model)
 
 
+def test_an_image_that_is_smaller_than_its_blocks() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 18]>
+        main (float[1, 4, 5] x) => (float[1, 1, 0, 6] y) <int64[2] image = {0, 6}, int64[2] block = {2, 2}> {
+            y = Col2Im <dilations = [1, 5]> (x, image, block)
+        }
+    """)
+    with pytest.raises(InvalidModel, match="which are no sizes"):
+        _convert(model, 13)
+
+
 def test_places_along_no_axis_are_refused() -> None:
     model = onnx.parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 18]>
