@@ -54,7 +54,19 @@ WRONG = {
         """(float[1, 2, 4] x) => (float[1, 2, 4] y) {
             y = LpPool <auto_pad = "SAME_UPPER", kernel_shape = [4611686018427387904]> (x)
         }""",
-        "a kernel of 4611686018427387904 places",
+        "kernel_shape is .4611686018427387904., beyond any window",
+    ),
+    "a kernel whose places no memory holds": (
+        """(float[1, 2, 4, 4] x) => (float[1, 2, 4, 4] y) {
+            y = LpPool <auto_pad = "SAME_UPPER", kernel_shape = [65536, 65536]> (x)
+        }""",
+        "a kernel of 4294967296 places",
+    ),
+    "pads that no window has": (
+        """(float[1, 1, 3] x, float[1, 2, 3] w) => (float[1, 2, 0] y) {
+            y = ConvTranspose <pads = [9223372036854775807, 0]> (x, w)
+        }""",
+        "pads is .9223372036854775807, 0., beyond any window",
     ),
     "a count that none is, of constants": (
         "(float[3] x) => (float[2] v, int64[2] i) <int64[1] one = {1}> { k = Neg (one)  v, i = TopK (x, k) }",
