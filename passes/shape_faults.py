@@ -40,7 +40,8 @@ _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "Q
 """Operators whose attribute kernel_shape is that of weights: which input."""
 _WINDOWS = frozenset((*_WEIGHTS, "AveragePool", "LpPool", "MaxPool", "MaxUnpool"))
 _MOST_PLACES = 1 << 31
-"""More than any kernel has: work on windows makes arrays of all places in one."""
+"""More than any kernel has, and than any window is moved by: work on windows makes arrays of all places in one, and
+targets count them in 64 bits."""
 _PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 1, "pads": 2}
 """Lists of windows: how many entries each axis has behind those of images and channels."""
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -139,6 +140,8 @@ def _window_fault(node: Node) -> str:
         listed, wanted = node.attributes.get(name), entries * (len(shape) - 2)
         if isinstance(listed, list | tuple) and len(listed) != wanted:
             return f": {name} has {len(listed)} entries; {wanted} are needed"
+        if isinstance(listed, list | tuple) and any(abs(entry) >= _MOST_PLACES for entry in listed):
+            return f": {name} is {list(listed)!s:.100}, beyond any window"
     kernel = node.attributes.get("kernel_shape")
     if isinstance(kernel, list | tuple) and math.prod(kernel) >= _MOST_PLACES:
         return f": a kernel of {math.prod(kernel)} places"

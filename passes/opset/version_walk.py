@@ -21,6 +21,7 @@ from ..constants import constant_node_data
 from ..decompose.functions import body
 from ..errors import InvalidModel, Unsupported
 from ..graph import Node, Value
+from ..list_faults import list_fault
 from ..loop import DOMAIN as CONTROL
 from ..protos import DTYPES
 from ..rewrite import Builder, at_named_outputs
@@ -158,6 +159,8 @@ class Walk:
                 check_attributes(current)
         if built:
             check(_at(current, plan.version), node, None)
+            if fault := list_fault(current):  # sizes that follow from those of the file
+                raise InvalidModel(f"{node!r}{fault}")
             return self._insert(op, current, plan.version)
         if plan.checked and not current.regions:
             check(_typed(current, plan.version), node, plan.start)

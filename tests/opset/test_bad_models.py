@@ -54,7 +54,19 @@ WRONG = {
         """(float[1, 2, 4] x) => (float[1, 2, 4] y) {
             y = LpPool <auto_pad = "SAME_UPPER", kernel_shape = [4611686018427387904]> (x)
         }""",
-        "a kernel of 4611686018427387904 places",
+        "kernel_shape is .4611686018427387904., beyond any window",
+    ),
+    "a kernel whose places no memory holds": (
+        """(float[1, 2, 4, 4] x) => (float[1, 2, 4, 4] y) {
+            y = LpPool <auto_pad = "SAME_UPPER", kernel_shape = [65536, 65536]> (x)
+        }""",
+        "a kernel of 4294967296 places",
+    ),
+    "pads that no window has": (
+        """(float[1, 1, 3] x, float[1, 2, 3] w) => (float[1, 2, 0] y) {
+            y = ConvTranspose <pads = [9223372036854775807, 0]> (x, w)
+        }""",
+        "pads is .9223372036854775807, 0., beyond any window",
     ),
     "a count that none is, of constants": (
         "(float[3] x) => (float[2] v, int64[2] i) <int64[1] one = {1}> { k = Neg (one)  v, i = TopK (x, k) }",
@@ -372,6 +384,17 @@ def test_lists_that_inference_does_not_look_at(call: str) -> None:
     """)
     with pytest.raises(InvalidModel, match=re.escape(LISTS[call])):
         read_model(model)
+
+
+def test_an_image_that_is_smaller_than_its_blocks() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 18]>
+        main (float[1, 4, 5] x) => (float[1, 1, 0, 6] y) <int64[2] image = {0, 6}, int64[2] block = {2, 2}> {
+            y = Col2Im <dilations = [1, 5]> (x, image, block)
+        }
+    """)
+    with pytest.raises(InvalidModel, match="which are no sizes"):
+        _convert(model, 13)
 
 
 def test_places_along_no_axis_are_refused() -> None:
