@@ -892,6 +892,20 @@ def onnxruntime_resized_integers() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.int32([[[[0, 2]]]])), [[[[0, 1, 1, 2]]]]
 
 
+@_fault(
+    "onnxruntime",
+    "Products of 8-bit integers over no columns aren't written",
+    "QLinearMatMul, as onnx's reference has it: sums of nothing are 0, which the zero point stands for; MatMulInteger",
+    _NAMED,
+)
+def onnxruntime_products_of_nothing() -> tuple[Any, Any]:
+    text = """g (uint8[64,0] a, uint8[0,64] b, float s, uint8 z) => (int32 y) {
+        q = QLinearMatMul (a, s, z, b, s, z, s, z) e = Equal (q, z) i = Cast <to = 6> (e)
+        y = ReduceMin <keepdims = 0> (i) }"""
+    nothing = np.zeros((64, 0), np.uint8)
+    return onnxruntime_run(text, a=nothing, b=nothing.T, s=np.array(1, np.float32), z=np.array(6, np.uint8)), 1
+
+
 # onnx's reference evaluator ------------------------------------------------------------------------
 
 

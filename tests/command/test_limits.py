@@ -125,7 +125,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], type[Exception], str]] = {
         "9.66 GB",
     ),
     "Range": (lambda: filled("Range", "a", "b", "o", a=0, b=1 << 40, o=1), TooLarge, "8.8 TB"),
-    "negative": (lambda: filled("ConstantOfShape", "s", s=sizes(-1)), InvalidModel, "negative"),
+    "negative": (lambda: filled("ConstantOfShape", "s", s=sizes(-1)), InvalidModel, "no sizes"),
     "stacks": (lambda: loop(trip=10**12, ends=False, stacks=1000), TooLarge, "4 PB"),
     "no end": (lambda: loop(trip=None, ends=False), Endless, "nothing ends this loop"),
     "functions that double": (lambda: doubling(30), TooLarge, "60 nodes become over 2000000"),

@@ -168,6 +168,7 @@ def test_what_has_no_elements_is_seen(tmp_path):
     assert watched(WITHOUT_STEPS, tmp_path, x=np.ones((1, 1, 2), np.float32)) == {}
     assert watched(WITHOUT_STEPS, tmp_path, x=np.ones((0, 1, 2), np.float32)) == {"LSTM": ["empty"]}
     assert known_habit("onnxruntime", {"LSTM": ["empty"]}).startswith("LSTM is given no elements in this trial")
+    assert known_habit("onnxruntime", {"QLinearMatMul": ["empty"]}) != ""
     assert known_habit("openvino", {"Conv": ["empty"]}) != "" and known_habit("onnxruntime", {"Conv": ["empty"]}) == ""
 
 

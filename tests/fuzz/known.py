@@ -313,7 +313,7 @@ UNDEFINED = (
     _row("DeformConv", _any_infinite, "NaN and infinities: places of no number"),
     _row("GridSample", _nowhere, "NaN and infinities: places of no number"),
     _row("MaxPool MaxRoiPool", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"),
-    _row("MatMulInteger", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"),
+    _row("MatMulInteger QLinearMatMul", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"),
     _row("ConvTranspose", _negative_pads, "pads below 0, which ONNX Runtime takes for 0 and onnx's reference doesn't"),
     _row(
         "GroupNormalization InstanceNormalization LayerNormalization RMSNormalization MeanVarianceNormalization",
