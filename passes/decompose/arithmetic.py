@@ -83,6 +83,8 @@ def reduce_mean(op: Builder, node: Node) -> Value:
         count = op.ReduceProd(op.Shape(x) if axes is None else op.Gather(op.Shape(x), axes), keepdims=0)
     else:  # they may turn out to be none, which means all
         count = op.Div(op.Size(x), op.Max(op.Size(sums), op.const(1)))
+    if not dtype_of(node, wide).is_float and 0 in (x.tensor.static_shape or (0,)):
+        count = op.Max(count, op.const(1))  # the integers' mean of nothing is 0, as in ONNX Runtime; XLA dies of 0 / 0
     count = cast(op, node, count, dtype_of(node, wide))
     return cast(op, node, op.Div(sums, count), dtype_of(node, x))
 

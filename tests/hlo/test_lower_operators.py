@@ -326,6 +326,11 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         (i32([1, 2], [-1, -2]),),
         i32(1, -1),
     ),
+    "the integers' mean of nothing, as in ONNX Runtime": (
+        lambda op, x: op.ReduceMean(x, ints(op, 1), keepdims=0),
+        (np.zeros((2, 0), np.int32),),
+        i32(0, 0),
+    ),
     "a sum of halves that float16 can't count": (
         lambda op, x: op.ReduceSum(x, keepdims=0),
         (np.ones(4096, np.float16),),
