@@ -20,6 +20,7 @@ from onnx.reference.ops.op_qlinear_matmul import QLinearMatMul
 from onnx.reference.ops.op_sequence_insert import SequenceInsert
 from onnx.reference.ops.op_softmax import Softmax
 from onnx.reference.ops.op_softmax_cross_entropy_loss import SoftmaxCrossEntropyLoss
+from onnx.reference.ops.op_string_split import StringSplit
 
 Note = Callable[[str], None]
 Told = Callable[[OpRun, Sequence[Any], dict[str, Any]], str]
@@ -85,6 +86,12 @@ def _counts_from_the_first(op: OpRun, inputs: Sequence[Any], attributes: dict[st
     return "inserts before the first of a sequence what SequenceInsert puts behind its last"
 
 
+def _splits_nothing(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """As Python does where a delimiter is given; ONNX's text doesn't say."""
+    empty = attributes.get("delimiter") and (np.asarray(inputs[0]) == "").any()
+    return "makes one part of an empty text in StringSplit, of which ONNX Runtime makes none" if empty else ""
+
+
 _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (Softmax, _flattens),
     (LogSoftmax, _underflows),
@@ -95,6 +102,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (SoftmaxCrossEntropyLoss, _below_zero),
     (QLinearMatMul, _rounds_last),
     (SequenceInsert, _counts_from_the_first),
+    (StringSplit, _splits_nothing),
 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph, Node
 from backedge.passes.types import HALVES
+from backedge.passes.words import words
 from backedge.runtime.wide.arithmetic import element_type
 from backedge.runtime.wide.model import DOUBLE, WIDEST, WideModel, computes_double
 from backedge.runtime.wide.noise import Noise
@@ -21,6 +22,10 @@ MOST = 2.0**20
 
 _INEXACT = ABSOLUTE | FUNCTIONS | NEVER_EXACT | {"DynamicQuantizeLinear"}
 """The last computes its scale, see `_is_scaled_at_run_time`."""
+_DECIDING = frozenset(words("Equal Greater GreaterOrEqual Less LessOrEqual Unique"))
+"""Operators that say what a rounding error more or less makes of a quotient that would be a whole or an equal number,
+which OpenVINO computes by the reciprocal; as casts to integers do."""
+
 _RUNS = 8
 
 
@@ -39,7 +44,9 @@ def carried(
         apart: how far two results are apart.
         most: units of the last place.
     """
-    if not any(_is_inexact(node) for inner in graph.graphs() for node in inner.nodes):
+    nodes = [node for inner in graph.graphs() for node in inner.nodes]
+    divides = any(node.op_type == "Div" for node in nodes) and any(map(_decides, nodes))
+    if not divides and not any(map(_is_inexact, nodes)):
         return 0.0
     try:
         with np.errstate(all="ignore"), time_limit(SECONDS):
@@ -71,6 +78,13 @@ def _is_scaled_at_run_time(node: Node) -> bool:
     """OpenVINO multiplies by the reciprocal of such a scale, and which of two steps is nearer to what lies in their
     middle, or a rounding error from it, is up to that."""
     return node.op_type == "QuantizeLinear" and node.inputs[1] is not None and node.inputs[1].data is None
+
+
+def _decides(node: Node) -> bool:
+    kinds = [element_type(value.type) for value in node.outputs]
+    return node.op_type in _DECIDING or (
+        node.op_type == "Cast" and not any(kind is None or kind.is_float for kind in kinds)
+    )
 
 
 def _is_inexact(node: Node) -> bool:

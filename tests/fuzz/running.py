@@ -18,10 +18,16 @@ from backedge.runtime.plan import Call
 
 from .known import undefined
 
-ONNXRUNTIME_LIMITS = ("Integer modulo by zero", "padding values must be non-negative", "Depth is negative")
+ONNXRUNTIME_LIMITS = (
+    "Integer modulo by zero",
+    "padding values must be non-negative",
+    "Depth is negative",
+    "exceeds maximum allowed",
+)
 """What ONNX Runtime says of files that are right: it looks for zeros to divide by before it knows what is run, its
 AveragePool before version 19 doesn't take 0 for pads that `auto_pad` makes of fewer elements than a step has, and its
-OneHot takes a depth of 0 for a negative one, which our executor doesn't take."""
+OneHot takes a depth of 0 for a negative one, which our executor doesn't take, and its Pad reflects no more
+elements than there are, where NumPy's goes back and forth."""
 
 OPENVINO_LIMITS = ("ptr is Null",)
 """What OpenVINO says of files that are right: its StringTensorPack takes no bounds of no strings that it computes."""

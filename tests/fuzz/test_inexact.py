@@ -110,6 +110,19 @@ def test_a_tie_of_a_scale_known_at_run_time_is_told(scale: float, turns: bool, t
     assert noise == (np.inf if turns else 0)
 
 
+@pytest.mark.parametrize(("step", "turns"), [("y = Unique(d)", True), ("y = Cast<to = 7>(d)", True), ("y = Neg(d)", False)])
+@pytest.mark.parametrize("divisor", [41.0, 2.0])
+def test_a_quotient_by_itself_is_told_where_a_step_follows(step: str, turns: bool, divisor: float, tmp_path) -> None:
+    """41 / 41 is less than 1 by the reciprocal, 2 / 2 isn't."""
+    text = f'<ir_version: 9, opset_import: ["": 18]> g (float[2] x) => (y) {{ d = Div(x, x) {step} }}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    feed = {"x": np.float32([divisor, 1])}
+    theirs = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, feed)
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), feed, theirs, apart)
+    assert np.isinf(noise) == (turns and divisor == 41)
+    assert noise == 0 or np.isinf(noise)
+
+
 def test_an_output_that_is_all_noise_doesnt_hide_the_others(tmp_path) -> None:
     """What two equal exponentials leave, and the tail of Gelu, where 1 and erf cancel."""
     text = """<ir_version: 9, opset_import: ["": 20]> g (float[3] x, float[3] z) => (float[3] y, float[3] w) {

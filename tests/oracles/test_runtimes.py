@@ -433,6 +433,19 @@ def test_the_reference_rounds_ties_behind_the_zero_point(tmp_path, zero):
         assert bool(found.fault) == (zero == 3 and number == 0)
 
 
+@pytest.mark.parametrize("delimiter", ["", ","])
+def test_the_reference_makes_a_part_of_an_empty_text(tmp_path, delimiter):
+    """It gives another number of parts than ONNX Runtime exactly where that is told."""
+    text = f'g (string[2] x) => (string[2,n] y, int64[2] z) {{ y, z = StringSplit<delimiter = "{delimiter}">(x) }}'
+    path = model(tmp_path, text)
+    feeds = [{"x": np.array(one, object)} for one in (["a,b", ","], ["a", ""], ["", ""])]
+    pairs = list(zip(run_file("reference", path, feeds), run_file("onnxruntime", path, feeds), strict=True))
+    assert all(wanted.usable for _, wanted in pairs)
+    assert [bool(found.fault) for found, _ in pairs] == [False, bool(delimiter), bool(delimiter)]
+    for found, wanted in pairs:
+        assert np.array_equal(found.outputs["z"], wanted.outputs["z"]) != bool(found.fault)
+
+
 @pytest.mark.parametrize("place", ["", ", n"])
 def test_the_reference_puts_before_the_first_what_comes_behind_the_last(tmp_path, place):
     """ONNX Runtime is the judge."""
