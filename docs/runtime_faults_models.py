@@ -906,6 +906,18 @@ def onnxruntime_products_of_nothing() -> tuple[Any, Any]:
     return onnxruntime_run(text, a=nothing, b=nothing.T, s=np.array(1, np.float32), z=np.array(6, np.uint8)), 1
 
 
+@_fault(
+    "onnxruntime",
+    "LRN makes NaN of the channels behind one whose square overflows",
+    "LRN-13: (1 + 0.01 * 2^2)^-0.75 * 2; OpenVINO and XLA",
+    _NAMED,
+)
+def onnxruntime_channels_behind_infinity() -> tuple[Any, Any]:
+    text = "g (float[1,3,1,1] x) => (float[1,3,1,1] y) { y = LRN <size = 1, alpha = 0.01> (x) }"
+    x = np.array([2, 1e20, 2], np.float32).reshape(1, 3, 1, 1)
+    return np.round(np.ravel(onnxruntime_run(text, x=x)), 4).tolist(), [1.942, 0.0, 1.942]
+
+
 # onnx's reference evaluator ------------------------------------------------------------------------
 
 
@@ -1026,6 +1038,18 @@ def reference_ties_behind_the_zero_point() -> tuple[Any, Any]:
         { y = QLinearMatMul (x, s, z, x, one, z, one, three) }"""
     one = {"one": np.float32(1), "z": np.uint8(0)}
     return reference_run(text, x=np.array([[1]], np.uint8), s=np.float32(2.5), **one), [[5]]
+
+
+@_fault(
+    "reference",
+    "LRN adds up squares for as many channels as there are images",
+    "LRN-13: sqrt(3) / (1 + 3)^0.5; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_channels_beyond_images() -> tuple[Any, Any]:
+    text = "g (float[1,2,1,1] x) => (float[1,2,1,1] y) { y = LRN <size = 1, alpha = 1.0, beta = 0.5> (x) }"
+    x = np.array([0, np.sqrt(3)], np.float32).reshape(1, 2, 1, 1)
+    return np.round(np.ravel(reference_run(text, x=x)), 4).tolist(), [0.0, 0.866]
 
 
 @_fault(

@@ -59,6 +59,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("long", "Normalizer", "adds up int64 and their squares in int64"),
         _habit("nan", "Normalizer", "passes over NaN where it looks for the largest"),
         _habit("huge", "Normalizer", "makes NaN of numbers whose squares overflow"),
+        _habit("inf huge", "LRN", "makes NaN of the channels behind one whose square is infinite"),
         _habit("empty", "MatMulInteger QLinearMatMul", "leaves sums of nothing unwritten"),
         _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),

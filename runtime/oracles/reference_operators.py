@@ -15,6 +15,7 @@ from onnx.reference.ops.op_dynamic_quantize_linear import DynamicQuantizeLinear
 from onnx.reference.ops.op_erf import Erf
 from onnx.reference.ops.op_hardmax import Hardmax
 from onnx.reference.ops.op_log_softmax import LogSoftmax
+from onnx.reference.ops.op_lrn import LRN
 from onnx.reference.ops.op_negative_log_likelihood_loss import NegativeLogLikelihoodLoss
 from onnx.reference.ops.op_qlinear_matmul import QLinearMatMul
 from onnx.reference.ops.op_sequence_insert import SequenceInsert
@@ -66,6 +67,12 @@ def _below_zero(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) ->
     return f"weighs labels below 0 of {op.onnx_node.op_type} as 0" if weighted and (inputs[1] < 0).any() else ""
 
 
+def _counts_images(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """It goes through as many channels as there are images: what others have around them counts for nothing."""
+    images, channels = inputs[0].shape[:2]
+    return "adds up squares in LRN for as many channels as there are images only" if images < channels else ""
+
+
 def _rounds_last(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
     """A tie goes to the even number before the zero point is added: 2.5 and an odd one make 3 there, and 2 + 1 here."""
     zero = inputs[7]
@@ -96,6 +103,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (Softmax, _flattens),
     (LogSoftmax, _underflows),
     (Hardmax, _flattens),
+    (LRN, _counts_images),
     (Erf, _in_float32),
     (DynamicQuantizeLinear, _of_no_range),
     (NegativeLogLikelihoodLoss, _below_zero),

@@ -202,6 +202,10 @@ def _spreads_too_far(case: Case) -> bool:
         return bool((wide[np.isfinite(wide)] ** 2).sum() >= np.finfo(np.float32).max)
 
 
+def _squares_overflow(case: Case) -> bool:
+    return _infinite(case) or _spreads_too_far(case)
+
+
 def _scale_overflows(case: Case) -> bool:
     """A scale whose product with an element, or with the reciprocal of a deviation, float32 may not hold: some runtimes
     make these first."""
@@ -320,6 +324,7 @@ UNDEFINED = (
         _spreads_too_far,
         "numbers whose squares overflow, of which a variance's formula may take others",
     ),
+    _row("LRN", _squares_overflow, "a sum that goes from channel to channel, of which infinity leaves NaN"),
     _row(
         "GroupNormalization InstanceNormalization LayerNormalization RMSNormalization",
         _scale_overflows,

@@ -110,7 +110,9 @@ def test_a_tie_of_a_scale_known_at_run_time_is_told(scale: float, turns: bool, t
     assert noise == (np.inf if turns else 0)
 
 
-@pytest.mark.parametrize(("step", "turns"), [("y = Unique(d)", True), ("y = Cast<to = 7>(d)", True), ("y = Neg(d)", False)])
+@pytest.mark.parametrize(
+    ("step", "turns"), [("y = Unique(d)", True), ("y = Cast<to = 7>(d)", True), ("y = Neg(d)", False)]
+)
 @pytest.mark.parametrize("divisor", [41.0, 2.0])
 def test_a_quotient_by_itself_is_told_where_a_step_follows(step: str, turns: bool, divisor: float, tmp_path) -> None:
     """41 / 41 is less than 1 by the reciprocal, 2 / 2 isn't."""

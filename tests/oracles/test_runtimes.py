@@ -446,6 +446,16 @@ def test_the_reference_makes_a_part_of_an_empty_text(tmp_path, delimiter):
         assert np.array_equal(found.outputs["z"], wanted.outputs["z"]) != bool(found.fault)
 
 
+@pytest.mark.parametrize("channels", [2, 3])
+def test_the_reference_normalizes_as_many_channels_as_there_are_images(tmp_path, channels):
+    """ONNX Runtime is the judge."""
+    text = f"g (float[2,{channels},1,2] x) => (float[2,{channels},1,2] y) {{ y = LRN<size = 3, alpha = 1.0>(x) }}"
+    path, x = model(tmp_path, text), np.arange(1, 4 * channels + 1, dtype=np.float32).reshape(2, channels, 1, 2)
+    [found], [wanted] = (run_file(oracle, path, [{"x": x}]) for oracle in ("reference", "onnxruntime"))
+    assert wanted.usable and bool(found.fault) == (channels == 3)
+    assert np.allclose(found.outputs["y"], wanted.outputs["y"], rtol=1e-5) != bool(found.fault)
+
+
 @pytest.mark.parametrize("place", ["", ", n"])
 def test_the_reference_puts_before_the_first_what_comes_behind_the_last(tmp_path, place):
     """ONNX Runtime is the judge."""
