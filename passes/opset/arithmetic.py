@@ -268,9 +268,12 @@ def _same_text(op: StepBuilder, node: Node) -> Made:
 
 
 def _is_infinite(op: StepBuilder, node: Node) -> Value:
-    """IsInf-10: beyond the largest finite number."""
-    x = expr(op.newest, required(node, 0))
-    most = float(np.finfo(dtype_of(node, required(node, 0)).numpy).max)
+    """IsInf-10: beyond the largest finite number. Floats of 8 bits, which may have no infinity, are looked at in
+    float32."""
+    kind, x = dtype_of(node, required(node, 0)), expr(op.newest, required(node, 0))
+    if kind.bits <= 8:
+        kind, x = DType.FLOAT32, x.cast(DType.FLOAT32)
+    most = float(np.finfo(kind.numpy).max)
     above, below = attribute(node, "detect_positive", 1), attribute(node, "detect_negative", 1)
     if above:
         return ((x.abs() if below else x) > most).value()

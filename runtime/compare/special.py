@@ -36,7 +36,7 @@ def _habit(kinds: str, operators: str, text: str) -> Habit:
 _INTEGER_ARITHMETIC = "Add Sub Mul Div Mod Pow Neg Abs Sum ReduceSum ReduceProd CumSum BitShift"
 _AS_FLOAT = (
     "Add Sub Mul Div Mod Pow Sum ReduceSum ReduceProd ReduceMax ReduceMin ReduceMean ReduceL1 ReduceL2 ReduceSumSquare "
-    "MatMul"
+    "MatMul Gemm Einsum"
 )
 """Alone, or several in a row and in loops."""
 _COMPARISONS = "Equal Less LessOrEqual Greater GreaterOrEqual Where"
