@@ -29,7 +29,7 @@ Taps = Sequence[tuple[Expr, Expr]]
 
 def _rows(op: StepBuilder, images: Value, order: Sequence[int]) -> Value:
     """(images, channels, *spatial), its axes put in an order that starts with the channels, as (channels, all else)."""
-    return op.Reshape(op.Transpose(images, perm=list(order)), numbers(op, [0, -1]))
+    return op.Flatten(op.Transpose(images, perm=list(order)), axis=1)
 
 
 def _corners(lengths: Sequence[Expr], taps: Sequence[Taps], first: Expr) -> list[tuple[Expr, Expr]]:

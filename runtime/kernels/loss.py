@@ -19,9 +19,9 @@ def _loss(attrs: Attributes, scores: Array, target: Array, weight: Array | None)
     if attrs.has("ignore_index"):
         ignored = classes == attrs.int("ignore_index")
         classes = np.where(ignored, 0, classes)
-        factor = np.where(ignored, factor.dtype.type(0), factor)
     if weight is not None:
         factor = factor * widened(weight)[classes]
+    factor = np.where(ignored, factor.dtype.type(0), factor)  # whatever the weight is
     chosen = np.take_along_axis(scores, np.expand_dims(classes, 1), axis=1)[:, 0]
     loss = np.where(ignored, factor.dtype.type(0), -chosen * factor)  # a weight of 0 leaves NaN what it is
     reduction = attrs.string("reduction")

@@ -102,6 +102,18 @@ def test_classes_of_a_loss_that_are_fewer_than_its_scores_arent_repeated(operato
         run(graph, {"x": scores, "target": np.ones((3, 1), np.int64)})
 
 
+@pytest.mark.parametrize("weight", [np.nan, np.inf, 7])
+@pytest.mark.parametrize(("reduction", "wanted"), [("mean", 4.5), ("sum", 9), ("none", [0, 8, 1])])
+def test_the_weight_of_what_a_loss_ignores_is_any(weight: float, reduction: str, wanted: float | list[float]) -> None:
+    graph = Graph("hub")
+    inputs = [graph.add_input(name) for name in ("x", "target", "weight")]
+    options = {"ignore_index": 0, "reduction": reduction}
+    graph.outputs.append(graph.add_node("NegativeLogLikelihoodLoss", inputs, ["y"], options).output)
+    scores = np.array([[1, 2], [3, -8], [5, -1]], np.float32)
+    feeds = {"x": scores, "target": np.array([0, 1, 1]), "weight": np.array([weight, 1], np.float32)}
+    np.testing.assert_array_equal(run(graph, feeds)["y"], np.array(wanted, np.float32))
+
+
 def test_operators_without_kernel() -> None:
     graph = Graph("hub")
     graph.outputs.append(graph.add_node("Gradient", [], ["y"], domain="ai.onnx.preview.training", name="slope").output)

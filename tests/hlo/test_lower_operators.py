@@ -150,6 +150,14 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         (f32(INF, -INF),),
         np.array([False, False]),
     ),
+    **{
+        f"infinities among floats of 8 bits, {dtype}": (
+            lambda op, x: (op.IsInf(x), op.IsInf(x, detect_positive=0)),
+            (np.array([1, -2, np.inf, -np.inf]).astype(dtype),),
+            [np.array([0, 0, has, has], bool), np.array([0, 0, 0, has], bool)],
+        )
+        for dtype, has in ((ml_dtypes.float8_e5m2, True), (ml_dtypes.float8_e4m3fn, False))
+    },
     "signs of zeros": (lambda op, x: (op.Neg(x), op.Abs(x)), (f32(0.0, -0.0),), [f32(-0.0, 0.0), f32(0.0, 0.0)]),
     "bytes wrap": (
         lambda op, a, b: op.Add(a, b),

@@ -278,6 +278,15 @@ def test_grid_sample_of_volumes_and_many_images() -> None:
         np.testing.assert_allclose(down(text, 20, target, x, grid)[0], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("target", [15, 9])
+def test_grid_sample_without_channels(target: int) -> None:
+    """In ONNX Runtime: the reference flattens nothing without elements."""
+    text = "(float[n, c, h, w] x, float[n, p, q, 2] g) => (float[n, c, p, q] y) { y = GridSample (x, g) }"
+    session = onnxruntime.InferenceSession(checked(converted(parse(text, 16), target)).SerializeToString())
+    feeds = {"x": np.ones((2, 0, 3, 3), np.float32), "g": np.zeros((2, 2, 2, 2), np.float32)}
+    assert session.run(None, feeds)[0].shape == (2, 0, 2, 2)
+
+
 def test_grid_sample_of_an_infinite_neighbour_without_weight() -> None:
     text = (
         "(float[1, 1, 1, 3] x, float[1, 1, 1, 2] g) => (float[1, 1, 1, 1] y)"
