@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_affine_grid import AffineGrid
 from onnx.reference.ops.op_dynamic_quantize_linear import DynamicQuantizeLinear
 from onnx.reference.ops.op_erf import Erf
 from onnx.reference.ops.op_hardmax import Hardmax
@@ -93,6 +94,11 @@ def _counts_from_the_first(op: OpRun, inputs: Sequence[Any], attributes: dict[st
     return "inserts before the first of a sequence what SequenceInsert puts behind its last"
 
 
+def _grids_for_others(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """ONNX Runtime refuses a number of images that is another than that of the matrices."""
+    return "makes a grid for each matrix of AffineGrid, not each image" if inputs[1][0] != len(inputs[0]) else ""
+
+
 def _splits_nothing(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
     """As Python does where a delimiter is given; ONNX's text doesn't say."""
     empty = attributes.get("delimiter") and (np.asarray(inputs[0]) == "").any()
@@ -111,6 +117,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (QLinearMatMul, _rounds_last),
     (SequenceInsert, _counts_from_the_first),
     (StringSplit, _splits_nothing),
+    (AffineGrid, _grids_for_others),
 )
 
 

@@ -20,6 +20,7 @@ from .terms import (
     FIRST_STEPS,
     FUNCTION,
     FUNCTIONS,
+    LOGISTIC,
     MEANS,
     MOVES,
     NEVER_EXACT,
@@ -133,7 +134,7 @@ class _Operator:
         self._inputs, self._outputs = inputs, outputs
         self._count = TERMS.get(name)
         self._shaken = SHAKEN.get(name, (0,)) if self._count is not None else ()
-        self._absolute = name in ABSOLUTE
+        self._absolute = name in ABSOLUTE or node.attributes.get("post_transform") in LOGISTIC
         self._inside, self._never_exact = name in ROUNDED_INSIDE, name in NEVER_EXACT
         self._is_mean = name in MEANS
         self._is_quotient = name == "Div"

@@ -52,6 +52,9 @@ ABSOLUTE = frozenset(
     """.split()  # noqa: SIM905
 )
 
+LOGISTIC = ("LOGISTIC", b"LOGISTIC", 2)
+"""How attributes `post_transform` name the sigmoid that ONNX Runtime computes as 1 less the one of the opposite."""
+
 Count = Callable[[Attributes, Sequence[Any], Array], float]
 
 

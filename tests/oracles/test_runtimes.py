@@ -433,6 +433,15 @@ def test_the_reference_rounds_ties_behind_the_zero_point(tmp_path, zero):
         assert bool(found.fault) == (zero == 3 and number == 0)
 
 
+@pytest.mark.parametrize("images", [1, 2])
+def test_the_reference_makes_a_grid_for_each_matrix(tmp_path, images):
+    """ONNX Runtime is the judge: it refuses another number of images."""
+    path = model(tmp_path, "g (float[2,2,3] x, int64[4] s) => (float[a,b,c,2] y) { y = AffineGrid(x, s) }")
+    feeds = [{"x": np.ones((2, 2, 3), np.float32), "s": np.array([images, 1, 2, 2])}]
+    [found], [wanted] = (run_file(oracle, path, feeds) for oracle in ("reference", "onnxruntime"))
+    assert found.outputs is not None and bool(found.fault) == (not wanted.usable) == (images == 1)
+
+
 @pytest.mark.parametrize("delimiter", ["", ","])
 def test_the_reference_makes_a_part_of_an_empty_text(tmp_path, delimiter):
     """It gives another number of parts than ONNX Runtime exactly where that is told."""

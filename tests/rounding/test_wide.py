@@ -373,6 +373,23 @@ def test_a_sigmoid_is_off_by_a_share_of_one(tmp_path) -> None:
     assert 1 < max(abs(run - exact) for run in runs) * 2.0**24 <= 4
 
 
+@pytest.mark.parametrize(("transform", "off"), [("LOGISTIC", True), ("NONE", False)])
+def test_a_classifiers_sigmoid_is_off_by_a_share_of_one(transform: str, off: bool, tmp_path) -> None:
+    """ONNX Runtime is the judge: 1 less the sigmoid of the opposite leaves few digits of a small one."""
+    text = f"""g (double[1,1] x) => (int64[1] l, float[1,2] y) {{ l, y = ai.onnx.ml.LinearClassifier<
+        coefficients = [1.0, 1.0], intercepts = [0.0, 0.0], classlabels_ints = [0, 1],
+        post_transform = "{transform}">(x) }}"""
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 19, "ai.onnx.ml": 3]> {text}'), path)
+    feed = {"x": np.array([[-9.3]])}
+    wide = WideModel(to_hub(load(path)), np.dtype(np.longdouble))
+    found = onnxruntime.InferenceSession(str(path)).run(["y"], feed)[0]
+    exact = wide.exact(feed)[0]["y"]
+    relative = [wide.noisy(feed, Noise(seed))["y"] for seed in range(4)]
+    assert (np.abs(found / exact - 1).max() > 1e-6) == off
+    assert distance(exact, found.astype(np.float64), spread(exact, relative)).max() <= 6
+
+
 @pytest.mark.parametrize("name", ["BlackmanWindow", "HammingWindow", "HannWindow"])
 @pytest.mark.parametrize(("size", "periodic"), [(2, 0), (3, 0), (17, 0), (4, 1), (64, 1)])
 def test_cosines_of_windows_cancel(tmp_path, name: str, size: int, periodic: int) -> None:
