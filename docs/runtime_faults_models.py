@@ -1052,6 +1052,12 @@ def reference_channels_beyond_images() -> tuple[Any, Any]:
     return np.round(np.ravel(reference_run(text, x=x)), 4).tolist(), [0.0, 0.866]
 
 
+@_fault("reference", "An optional's element comes out in a list", "OptionalGetElement: the element", _DOUBTED)
+def reference_optional_element() -> tuple[Any, Any]:
+    text = "g (float x) => (float[n] y) { o = Optional (x) e = OptionalGetElement (o) y = Add (x, e) }"
+    return reference_run(text, x=np.float32(1)), 2.0
+
+
 @_fault(
     "reference",
     "A position behind the last of a sequence is taken for that of the first",

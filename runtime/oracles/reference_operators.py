@@ -18,6 +18,7 @@ from onnx.reference.ops.op_hardmax import Hardmax
 from onnx.reference.ops.op_log_softmax import LogSoftmax
 from onnx.reference.ops.op_lrn import LRN
 from onnx.reference.ops.op_negative_log_likelihood_loss import NegativeLogLikelihoodLoss
+from onnx.reference.ops.op_optional import Optional
 from onnx.reference.ops.op_qlinear_matmul import QLinearMatMul
 from onnx.reference.ops.op_sequence_insert import SequenceInsert
 from onnx.reference.ops.op_softmax import Softmax
@@ -105,6 +106,11 @@ def _splits_nothing(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]
     return "makes one part of an empty text in StringSplit, of which ONNX Runtime makes none" if empty else ""
 
 
+def _puts_into_a_list(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """From which OptionalGetElement doesn't take it, and which has an element even where the optional has none."""
+    return "puts what Optional is given into a list"
+
+
 _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (Softmax, _flattens),
     (LogSoftmax, _underflows),
@@ -118,6 +124,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (SequenceInsert, _counts_from_the_first),
     (StringSplit, _splits_nothing),
     (AffineGrid, _grids_for_others),
+    (Optional, _puts_into_a_list),
 )
 
 

@@ -442,6 +442,15 @@ def test_the_reference_makes_a_grid_for_each_matrix(tmp_path, images):
     assert found.outputs is not None and bool(found.fault) == (not wanted.usable) == (images == 1)
 
 
+def test_the_reference_keeps_an_optional_in_a_list(tmp_path):
+    """ONNX Runtime is the judge."""
+    path = model(tmp_path, "g (float[2] x) => (float[2] y) { o = Optional(x) y = OptionalGetElement(o) }")
+    x = np.array([1, 2], np.float32)
+    [found], [wanted] = (run_file(oracle, path, [{"x": x}]) for oracle in ("reference", "onnxruntime"))
+    assert found.fault and wanted.usable
+    assert np.shape(found.outputs["y"]) == (1, 2) and np.array_equal(wanted.outputs["y"], x)
+
+
 @pytest.mark.parametrize("delimiter", ["", ","])
 def test_the_reference_makes_a_part_of_an_empty_text(tmp_path, delimiter):
     """It gives another number of parts than ONNX Runtime exactly where that is told."""
