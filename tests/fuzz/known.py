@@ -326,7 +326,7 @@ UNDEFINED = (
     ),
     _row("LRN", _squares_overflow, "a sum that goes from channel to channel, of which infinity leaves NaN"),
     _row(
-        "GroupNormalization InstanceNormalization LayerNormalization RMSNormalization",
+        "BatchNormalization GroupNormalization InstanceNormalization LayerNormalization RMSNormalization",
         _scale_overflows,
         "a scale that overflows where it isn't multiplied last",
     ),
