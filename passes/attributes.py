@@ -152,8 +152,15 @@ def single(value: Any) -> float:
 
 
 def text(value: Any) -> str:
-    """A string attribute or element as `str` (bytes are UTF-8)."""
-    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+    """A string attribute or element as `str` (bytes are UTF-8).
+
+    Raises:
+        InvalidModel: bytes that aren't.
+    """
+    try:
+        return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError:
+        raise InvalidModel(f"{value!r:.60} is no text in UTF-8") from None
 
 
 def strings(values: Iterable[Any], shape: Sequence[int] | None = None) -> np.ndarray[Any, Any]:

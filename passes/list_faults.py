@@ -45,7 +45,7 @@ def list_fault(node: Node) -> str:
         count = _length(node, index)
         if count not in (None, 1):
             return f": input {index} has {count} entries; it is one number"
-    return _roi_fault(node) or _sizes_fault(node)
+    return _roi_fault(node) or _sizes_fault(node) or _affine_fault(node)
 
 
 def _length(node: Node, index: int) -> int | None:
@@ -62,6 +62,20 @@ def _sizes_fault(node: Node) -> str:
         sizes = data.numpy().ravel().tolist()
         if min(sizes, default=least) < least or sizes.count(-1) > 1:  # of Reshape's, one follows from the others
             return f": input {index} is {sizes!s:.100}, which are no sizes"
+    return ""
+
+
+def _affine_fault(node: Node) -> str:
+    """Why there are no affine matrices of an image or a volume, or sizes of something else."""
+    theta = node.input(0)
+    if node.op_type != "AffineGrid" or theta is None:
+        return ""
+    shape, length = theta.tensor.shape, _length(node, 1)
+    _, rows, columns = shape if shape is not None and len(shape) == 3 else (None, None, None)
+    told = [(rows, 0), (columns, 1), (length, 2)]
+    axes = {size - more for size, more in told if isinstance(size, int)}
+    if len(axes) > 1 or not axes <= {2, 3}:
+        return f": {length} sizes and matrices of {rows} by {columns}, which aren't 4 and 2 by 3, or 5 and 3 by 4"
     return ""
 
 

@@ -70,7 +70,7 @@ def _ensemble(attributes: Mapping[str, Any]) -> str:
     uneven = _uneven(attributes, "nodes_") or _uneven(attributes, "leaf_")
     if uneven:
         return uneven
-    nodes, leaves = _length(attributes.get("nodes_modes")), _length(attributes.get("leaf_targetids"))
+    nodes, leaves = (_length(attributes.get(name)) or 0 for name in ("nodes_modes", "leaf_targetids"))
     for side in ("true", "false"):
         are_leaves = _list(attributes, f"nodes_{side}leafs")
         for is_leaf, child in zip(are_leaves, _list(attributes, f"nodes_{side}nodeids"), strict=True):

@@ -751,6 +751,7 @@ GRAMS = 'mode = "TF", max_gram_length = 2, max_skip_count = 0, ngram_indexes = [
         (18, "Col2Im <pads = [0, 0, 0, 0]> (b3, t, t)", "input 1 and input 2 and pads aren't of one image"),
         (18, "Col2Im (b3, t, tt)", "input 1 and input 2 aren't of one image"),
         (20, "AffineGrid (i, t)", "input 0 is of rank 4; it must be of rank 3"),
+        (20, "AffineGrid (b3, t)", "1 sizes and matrices of 4 by 4"),
         (13, "MeanVarianceNormalization (x)", "3 axes of a tensor of rank 2"),
         (13, "ScatterND (x, zero, s)", "its indices are a scalar"),
         (9, f"TfIdfVectorizer <{GRAMS}, min_gram_length = 0, ngram_counts = [0, 1]> (t)", "0, which is no count"),
@@ -783,6 +784,32 @@ def test_attributes_that_do_not_make_an_operator(opset: int, node: str, line: st
     with pytest.raises(InvalidModel) as caught:
         to_dialect(load(tmp_path / "m.onnxtxt"), FORMATS["onnx"], 8)
         to_dialect(load(tmp_path / "m.onnxtxt"), FORMATS["openvino"])
+    assert line in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "line"),
+    [
+        ("TreeEnsemble", {"nodes_trueleafs": [1], "nodes_truenodeids": [0]}, "names leaf 0"),
+        ("LabelEncoder", {"keys_strings": [b"\xff"], "values_int64s": [1]}, "no text in UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("typed", [True, False])
+def test_attributes_whether_their_types_are_stated(
+    name: str, attributes: dict[str, Any], line: str, typed: bool, tmp_path: Path
+) -> None:
+    """Before version 2 of the IR they weren't."""
+    node = helper.make_node(name, ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+    for attribute in () if typed else node.attribute:
+        attribute.ClearField("type")
+    kind = TensorProto.STRING if name == "LabelEncoder" else TensorProto.FLOAT
+    info = helper.make_tensor_value_info("x", kind, [2])
+    graph = helper.make_graph([node], "g", [info], [onnx.ValueInfoProto(name="y")])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("ai.onnx.ml", 1 if name == "TreeEnsemble" else 5)]
+    path = tmp_path / "m.onnx"
+    path.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=10 if typed else 1).SerializeToString())
+    with pytest.raises(InvalidModel) as caught:
+        Executor(to_hub(load(path))).run({"x": np.array(["a", "b"], object)})
     assert line in str(caught.value)
 
 
