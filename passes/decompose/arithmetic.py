@@ -16,7 +16,7 @@ from ..graph import Node, Value
 from ..opset.steps import chained
 from ..preconditions import dtype_of, rank_of, required
 from ..rewrite import Builder, collect, combine, rule
-from ..types import DType
+from ..types import HALVES, DType
 from ..windows import windows
 from .common import cast, formulas, numbers, working
 
@@ -113,13 +113,17 @@ def scaled_elu(op: Builder, node: Node) -> Value:
 
 @rule("", "Gemm")
 def general_product(op: Builder, node: Node) -> Value:
-    """Gemm-13: alpha * A B + beta * C, A and B transposed where it is asked for.
+    """Gemm-13: alpha * A B + beta * C, A and B transposed where it is asked for. Halves in float32 where the product,
+    which they may not hold, is scaled.
 
     Raises:
         Unsupported: integers by a factor that is none.
     """
-    attrs, a, b, c = NodeAttributes(node), required(node, 0), required(node, 1), node.input(2)
-    dtype = dtype_of(node, a)
+    attrs, operands = NodeAttributes(node), [required(node, 0), required(node, 1), node.input(2)]
+    kind = dtype_of(node, required(node, 0))
+    dtype = DType.FLOAT32 if kind in HALVES and attrs.float("alpha") != 1 else kind
+    a, b, c = (None if value is None else cast(op, node, value, dtype) for value in operands)
+    assert a is not None and b is not None
 
     def scaled(value: Value, name: str) -> Value:
         factor = attrs.float(name)
@@ -134,7 +138,7 @@ def general_product(op: Builder, node: Node) -> Value:
         for value, name in ((a, "transA"), (b, "transB"))
     )
     made = scaled(op.MatMul(a, b), "alpha")
-    return made if c is None else op.Add(made, scaled(c, "beta"))
+    return cast(op, node, made if c is None else op.Add(made, scaled(c, "beta")), kind)
 
 
 @rule("", "GlobalAveragePool", "GlobalMaxPool")

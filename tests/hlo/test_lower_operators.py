@@ -334,6 +334,11 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         (i32([1, 2], [-1, -2]),),
         i32(1, -1),
     ),
+    "a product of halves that float16 doesn't hold before it is scaled": (
+        lambda op, x, y: op.Gemm(x, y, y, alpha=0.5),
+        (np.array([[300]], np.float16), np.array([[300]], np.float16)),
+        np.array([[45312]], np.float16),
+    ),
     "the integers' mean of nothing, as in ONNX Runtime": (
         lambda op, x: op.ReduceMean(x, ints(op, 1), keepdims=0),
         (np.zeros((2, 0), np.int32),),
