@@ -197,3 +197,31 @@ def test_sizes_by_bools_of_a_loop_of_constants(openvino: Runner) -> None:
         graph = raise_graph(read_model(parser.parse_model(HEADER + text.replace("START", start).replace("WHAT", what))))
         ((y,),) = openvino.lowered(graph, [{"x": np.array(2.0)}])
         np.testing.assert_array_equal(y, wanted)
+
+
+NOTHING = {
+    "pad": "k = Constant <value_ints = [0, 0]> () p = Pad (x, k)",
+    "tile": "k = Constant <value_ints = [1]> () p = Tile (x, k)",
+    "expand": "k = Constant <value_ints = [3]> () p = Expand (x, k)",
+    "gather": "k = Constant <value_ints = [0, 1, 2]> () p = Gather (x, k)",
+    "slice": "k = Constant <value_ints = [0]> () l = Constant <value_ints = [9]> () p = Slice (x, k, l)",
+    "split": "p = Split <axis = 0, num_outputs = 1> (x)",
+    "where": "k = Constant <value = bool {1}> () p = Where (k, x, x)",
+    "several": "k = Constant <value_ints = [1]> () o = Tile (x, k) q = Unsqueeze (o, k) p = Squeeze (q, k)",
+}
+
+
+@pytest.mark.parametrize("text", NOTHING.values(), ids=NOTHING)
+def test_what_hands_on_a_captured_value_to_be_normalized(openvino: Runner, text: str) -> None:
+    """OpenVINO takes it out, and would put the shares into the captured value, of which the next pass takes shares."""
+    graph = raise_graph(
+        read_model(
+            parser.parse_model(f"""{HEADER} g (int64 n, float[3] x) => (float[n, 3] y) {{
+                y = Loop (n, "") <body = b (int64 i, bool g) => (bool on, float[3] e) {{
+                    on = Identity (g) {text} s = Softmax <axis = 0> (p) e = Exp (s) }}> }}""")
+        )
+    )
+    x = np.array([-0.5, -2, 1], np.float32)
+    ((y,),) = openvino.lowered(graph, [{"n": np.array(4), "x": x}])
+    shares = np.exp(x) / np.exp(x).sum()
+    np.testing.assert_allclose(y, np.tile(np.exp(shares), (4, 1)), rtol=1e-5)

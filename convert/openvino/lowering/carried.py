@@ -5,14 +5,15 @@
    where it is known only that they are larger, as those of a value that grows by a Concat, the run fails.
 3. Before a pass it first fills the Parameters of slices, then one back edge after the other. A value that stands in
    the memory of a Parameter is gone by then: one that is a Parameter, and one that was computed in place.
-   Elementwise operators work in place on a reshaped Parameter (though not on a Parameter), SoftMax and its kin on any.
+   Elementwise operators work in place on a reshaped Parameter (though not on a Parameter), SoftMax and its kin on any,
+   and behind what it takes out as it does nothing, such as a Tile by 1.
 4. It fails to compile some loops that hand a Parameter on as it is.
 """
 
 from __future__ import annotations
 
 from ....passes.graph import Graph, Node, Value
-from ....passes.types import Dim
+from ....passes.types import Dim, Shape
 from .. import result_types as types
 from ..layers import LAYERS
 from .assembly import Assembly
@@ -30,7 +31,8 @@ _FRESH = frozenset(
 """Operators that put their result into memory of its own."""
 _IN_PLACE = frozenset(["GroupNormalization", "MVN", "NormalizeL2", "SoftMax"])
 """Operators that put their result into the memory of a Parameter, whoever else reads it, in this pass or the next."""
-
+_TAKEN_OUT = frozenset(["Broadcast", "Gather", "Pad", "Select", "Slice", "Split", "Tile", "Transpose", "VariadicSplit"])
+"""Operators that aren't there for OpenVINO where they hand on what they are given."""
 
 _SAME_SIZES = frozenset(name for name, layer in LAYERS.items() if layer.result in (types.SAME, types.CONVERT))
 
@@ -143,8 +145,31 @@ def copy_exposed_parameters(assembly: Assembly) -> None:
 
 
 def _is_exposed(graph: Graph, node: Node) -> bool:
-    """Whether a user of a Parameter computes in place, or looks at it in another shape and hands that on to be."""
-    if node.op_type not in _VIEWS:
-        return node.op_type in _IN_PLACE
-    users = graph.uses(node.output)
-    return node.output in graph.outputs or any(user.op_type not in _FRESH for user, _ in users)
+    """Whether a user of a Parameter computes in place, or looks at it in another shape, or at all of it as it is, and
+    hands that on to be."""
+    seen, left = {node}, [node]
+    while left:
+        node = left.pop()
+        if node.op_type in _IN_PLACE:
+            return True
+        is_view = node.op_type in _VIEWS
+        if not is_view and not (node.op_type in _TAKEN_OUT and _may_do_nothing(node)):
+            continue
+        users = {user for value in node.outputs for user, _ in graph.uses(value)}
+        if is_view and (node.output in graph.outputs or any(user.op_type not in _FRESH for user in users)):
+            return True
+        left += users - seen
+        seen |= users
+    return False
+
+
+def _may_do_nothing(node: Node) -> bool:
+    """Whether no size tells that the result is another array than each operand."""
+    made = node.outputs[0].tensor.shape
+    given = [value.tensor.shape for value in node.inputs if value is not None]
+    return made is None or any(shape is None or _may_be_same(shape, made) for shape in given)
+
+
+def _may_be_same(one: Shape, other: Shape) -> bool:
+    pairs = zip(one, other, strict=False)
+    return len(one) == len(other) and all(a == b or not (isinstance(a, int) and isinstance(b, int)) for a, b in pairs)
