@@ -1052,6 +1052,17 @@ def reference_channels_beyond_images() -> tuple[Any, Any]:
     return np.round(np.ravel(reference_run(text, x=x)), 4).tolist(), [0.0, 0.866]
 
 
+@_fault(
+    "reference",
+    "What is unique is sorted although its order isn't asked for",
+    "Unique with sorted = 0: in the order of appearance; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_sorted_unique() -> tuple[Any, Any]:
+    text = "g (float[2] x) => (float[n] y) { y = Unique <sorted = 0> (x) }"
+    return reference_run(text, x=np.float32([2, 1])), [2.0, 1.0]
+
+
 @_fault("reference", "An optional's element comes out in a list", "OptionalGetElement: the element", _DOUBTED)
 def reference_optional_element() -> tuple[Any, Any]:
     text = "g (float x) => (float[n] y) { o = Optional (x) e = OptionalGetElement (o) y = Add (x, e) }"

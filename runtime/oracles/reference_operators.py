@@ -24,6 +24,7 @@ from onnx.reference.ops.op_sequence_insert import SequenceInsert
 from onnx.reference.ops.op_softmax import Softmax
 from onnx.reference.ops.op_softmax_cross_entropy_loss import SoftmaxCrossEntropyLoss
 from onnx.reference.ops.op_string_split import StringSplit
+from onnx.reference.ops.op_unique import Unique
 
 Note = Callable[[str], None]
 Told = Callable[[OpRun, Sequence[Any], dict[str, Any]], str]
@@ -106,6 +107,13 @@ def _splits_nothing(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]
     return "makes one part of an empty text in StringSplit, of which ONNX Runtime makes none" if empty else ""
 
 
+def _sorts_or_takes_rows(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """The order of appearance it knows only of vectors, and only where the places are asked for, too."""
+    if attributes.get("sorted", 1) or (np.ndim(inputs[0]) == 1 and len(op.onnx_node.output) > 1):
+        return ""
+    return "doesn't give what is Unique as it appears"
+
+
 def _puts_into_a_list(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
     """From which OptionalGetElement doesn't take it, and which has an element even where the optional has none."""
     return "puts what Optional is given into a list"
@@ -125,6 +133,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (StringSplit, _splits_nothing),
     (AffineGrid, _grids_for_others),
     (Optional, _puts_into_a_list),
+    (Unique, _sorts_or_takes_rows),
 )
 
 

@@ -451,6 +451,20 @@ def test_the_reference_keeps_an_optional_in_a_list(tmp_path):
     assert np.shape(found.outputs["y"]) == (1, 2) and np.array_equal(wanted.outputs["y"], x)
 
 
+@pytest.mark.parametrize(("kind", "outputs"), [("2", "y"), ("2", "y, i"), ("2, 1", "y, i")])
+@pytest.mark.parametrize("ordered", [0, 1])
+def test_the_reference_sorts_what_is_unique(tmp_path, kind, outputs, ordered):
+    """ONNX Runtime is the judge."""
+    results = ", ".join(
+        f"{one} {name}" for one, name in zip(("float[n]", "int64[n]"), outputs.split(", "), strict=False)
+    )
+    path = model(tmp_path, f"g (float[{kind}] x) => ({results}) {{ {outputs} = Unique<sorted = {ordered}>(x) }}")
+    feeds = [{"x": np.array([2, 1], np.float32).reshape(tuple(map(int, kind.split(", "))))}]
+    [found], [wanted] = (run_file(oracle, path, feeds) for oracle in ("reference", "onnxruntime"))
+    assert wanted.usable and bool(found.fault) == (not ordered and (kind, outputs) != ("2", "y, i"))
+    assert np.array_equal(found.outputs["y"], wanted.outputs["y"]) != bool(found.fault)
+
+
 @pytest.mark.parametrize("delimiter", ["", ","])
 def test_the_reference_makes_a_part_of_an_empty_text(tmp_path, delimiter):
     """It gives another number of parts than ONNX Runtime exactly where that is told."""
