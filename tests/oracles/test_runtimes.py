@@ -451,7 +451,7 @@ def test_the_reference_keeps_an_optional_in_a_list(tmp_path):
     assert np.shape(found.outputs["y"]) == (1, 2) and np.array_equal(wanted.outputs["y"], x)
 
 
-@pytest.mark.parametrize(("kind", "outputs"), [("2", "y"), ("2", "y, i"), ("2, 1", "y, i")])
+@pytest.mark.parametrize(("kind", "outputs"), [("2", "y"), ("2", "y, i"), ("2, 1", "y")])
 @pytest.mark.parametrize("ordered", [0, 1])
 def test_the_reference_sorts_what_is_unique(tmp_path, kind, outputs, ordered):
     """ONNX Runtime is the judge."""
