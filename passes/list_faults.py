@@ -31,6 +31,7 @@ _SINGLE: Mapping[str, Sequence[int]] = {
     "Trilu": (1,),
 }
 """Inputs that are one number, be it a scalar or a list of one."""
+_CROP = "tf_crop_and_resize"
 
 
 def list_fault(node: Node) -> str:
@@ -83,11 +84,13 @@ def _roi_fault(node: Node) -> str:
     """Why a part of an image has no beginning and end along each axis that is resized."""
     if node.op_type != "Resize" or node.attributes.get("coordinate_transformation_mode") not in (_CROP, _CROP.encode()):
         return ""
-    data, axes, length = node.input(0), node.attributes.get("axes"), _length(node, 1)
-    count = len(axes) if isinstance(axes, list | tuple) and axes else None if data is None else data.rank
+    count, length = resized_axes(node), _length(node, 1)
     if count is None or length in (None, 2 * count):
         return ""
     return f": a part of an image of {length} entries; {2 * count} are needed"
 
 
-_CROP = "tf_crop_and_resize"
+def resized_axes(node: Node) -> int | None:
+    """How many axes a Resize goes along; None where the rank isn't known."""
+    data, axes = node.input(0), node.attributes.get("axes")
+    return len(axes) if isinstance(axes, list | tuple) and axes else None if data is None else data.rank

@@ -14,7 +14,7 @@ from onnx.defs import OpSchema
 from .equations import equation_fault
 from .errors import InvalidModel
 from .graph import Graph, Node, Value
-from .list_faults import list_fault
+from .list_faults import list_fault, resized_axes
 from .protos import DTYPES, AttributeRef, SparseData
 from .region_forms import region_fault
 from .schemas import histories, schema
@@ -274,7 +274,7 @@ def _resize_fault(node: Node) -> str:
     """Why nothing says how large an image becomes along each axis."""
     if node.op not in (("", "Resize"), ("", "Upsample")):
         return ""
-    data, sizes, listed = node.input(0), node.input(3), node.attributes.get("scales")
+    sizes, listed = node.input(3), node.attributes.get("scales")
     told = sizes if sizes is not None else node.input(2 if node.version > 10 else 1)
     shape = (0,) if told is None and node.version > 10 else None if told is None else told.tensor.static_shape
     count = len(listed) if isinstance(listed, list | tuple) else shape[0] if shape else None
@@ -282,8 +282,7 @@ def _resize_fault(node: Node) -> str:
         count = 4  # height and width of images
     if count == 0 and sizes is None:
         return ": neither scales nor sizes"
-    axes = node.attributes.get("axes")
-    wanted = len(axes) if isinstance(axes, list | tuple) and axes else None if data is None else data.rank
+    wanted = resized_axes(node)
     return "" if None in (count, wanted) or count == wanted else f": {count} scales or sizes for {wanted} axes"
 
 

@@ -138,9 +138,11 @@ def _window_fault(node: Node) -> str:
         return f": windows over a tensor of rank {len(shape)}"
     for name, entries in _PER_AXIS.items():
         listed, wanted = node.attributes.get(name), entries * (len(shape) - 2)
-        if isinstance(listed, list | tuple) and len(listed) != wanted:
+        if not isinstance(listed, list | tuple):
+            continue
+        if len(listed) != wanted:
             return f": {name} has {len(listed)} entries; {wanted} are needed"
-        if isinstance(listed, list | tuple) and any(abs(entry) >= _MOST_PLACES for entry in listed):
+        if any(abs(entry) >= _MOST_PLACES for entry in listed):
             return f": {name} is {list(listed)!s:.100}, beyond any window"
     kernel = node.attributes.get("kernel_shape")
     if isinstance(kernel, list | tuple) and math.prod(kernel) >= _MOST_PLACES:
@@ -185,11 +187,8 @@ def _kernel_fault(node: Node) -> str:
 
 def _offsets_fault(node: Node) -> str:
     """Why a DeformConv's offsets aren't one for each axis of each place in its kernel, or its mask not one for each."""
-    weights, kernel, groups = (
-        _shape(node, 1),
-        node.attributes.get("kernel_shape"),
-        node.attributes.get("offset_group", 1),
-    )
+    weights, kernel = _shape(node, 1), node.attributes.get("kernel_shape")
+    groups = node.attributes.get("offset_group", 1)
     listed = kernel if isinstance(kernel, list | tuple) and kernel else None if weights is None else weights[2:]
     sizes = [size for size in listed or () if isinstance(size, int)]
     if listed is None or len(sizes) < len(listed) or not isinstance(groups, int):

@@ -119,11 +119,9 @@ def general_product(op: Builder, node: Node) -> Value:
     Raises:
         Unsupported: integers by a factor that is none.
     """
-    attrs, operands = NodeAttributes(node), [required(node, 0), required(node, 1), node.input(2)]
-    kind = dtype_of(node, required(node, 0))
+    attrs, a, b, c = NodeAttributes(node), required(node, 0), required(node, 1), node.input(2)
+    kind = dtype_of(node, a)
     dtype = DType.FLOAT32 if kind in HALVES and attrs.float("alpha") != 1 else kind
-    a, b, c = (None if value is None else cast(op, node, value, dtype) for value in operands)
-    assert a is not None and b is not None
 
     def scaled(value: Value, name: str) -> Value:
         factor = attrs.float(name)
@@ -135,10 +133,10 @@ def general_product(op: Builder, node: Node) -> Value:
 
     a, b = (
         op.Transpose(value, perm=[1, 0]) if attrs.flag(name) else value
-        for value, name in ((a, "transA"), (b, "transB"))
+        for value, name in ((cast(op, node, a, dtype), "transA"), (cast(op, node, b, dtype), "transB"))
     )
     made = scaled(op.MatMul(a, b), "alpha")
-    return cast(op, node, made if c is None else op.Add(made, scaled(c, "beta")), kind)
+    return cast(op, node, made if c is None else op.Add(made, scaled(cast(op, node, c, dtype), "beta")), kind)
 
 
 @rule("", "GlobalAveragePool", "GlobalMaxPool")

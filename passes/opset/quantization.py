@@ -18,7 +18,7 @@ from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
 from ..protos import DTYPES
 from ..schemas import HUB_OPSET
-from ..types import DType
+from ..types import HALVES, DType
 from .build import StepBuilder
 from .steps import (
     SHORT_INTEGERS,
@@ -206,7 +206,6 @@ def _qlinear_conv(op: StepBuilder, node: Node) -> Made:
     return quantization.requantized_convolution(op, node, _convolved(op, node, (0, 2, 3, 5)))
 
 
-_SHORT = frozenset({DType.FLOAT16, DType.BFLOAT16})
 _WIDE = frozenset({DType.INT16, DType.UINT16})
 
 
@@ -274,7 +273,7 @@ def _precision_of_scale(op: StepBuilder, node: Node) -> Made:
 
 def _one_type(op: StepBuilder, node: Node) -> Made:
     """`saturate` speaks of float8, which came with version 19, as did division in 16 bits."""
-    if dtype_of(node, required(node, 1)) in _SHORT:
+    if dtype_of(node, required(node, 1)) in HALVES:
         return _by_arithmetic(op, node)
     return changed(node, without=("saturate",))
 
@@ -282,7 +281,7 @@ def _one_type(op: StepBuilder, node: Node) -> Made:
 def _short_product(op: StepBuilder, node: Node) -> Made:
     """DequantizeLinear: before version 19 scales are of float32, in which the product of 8 and 11 bits is exact."""
     kind = dtype_of(node, required(node, 1))
-    if kind not in _SHORT:
+    if kind not in HALVES:
         return None
     x, _, *zero = node.formal_inputs
     made = op.DequantizeLinear(x, as_type(op, required(node, 1), DType.FLOAT32), *zero, axis=attribute(node, "axis", 1))

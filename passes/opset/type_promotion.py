@@ -12,7 +12,7 @@ import numpy as np
 
 from ..constraints import allowed, shared_type_names, spelled
 from ..graph import Node, Value
-from ..types import DType, TensorType
+from ..types import HALVES, DType, TensorType
 from ..words import words
 from .build import StepBuilder
 from .steps import SHORT_INTEGERS, as_type, attribute, tensor_type
@@ -42,14 +42,13 @@ _NEVER = words("Cast CastLike BitCast")
 _EXTREMES = {"ReduceMax": ("Max", np.min), "ReduceMin": ("Min", np.max)}
 
 _I32, _I64, _U64, _F32, _F64 = DType.INT32, DType.INT64, DType.UINT64, DType.FLOAT32, DType.FLOAT64
-_HALF = (DType.FLOAT16, DType.BFLOAT16)
 _TINY = (DType.INT4, DType.UINT4, DType.INT2, DType.UINT2)
 
 
 def _wider(node: Node, kind: DType) -> Sequence[DType]:
     """Types in which an operator does to elements of `kind` what it does to these."""
     name, reduction = node.op_type, attribute(node, "reduction", "none")
-    if kind in _HALF:
+    if kind in HALVES:
         return () if name in _NEVER else (_F32,)
     moves = name in _MOVES and reduction == "none"
     compares = name in _COMPARES or (name in _MOVES and reduction in ("max", "min"))

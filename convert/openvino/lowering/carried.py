@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from ....passes.graph import Graph, Node, Value
-from ....passes.types import Dim, Shape
+from ....passes.types import Dim, conflict
 from .. import result_types as types
 from ..layers import LAYERS
 from .assembly import Assembly
@@ -164,12 +164,5 @@ def _is_exposed(graph: Graph, node: Node) -> bool:
 
 
 def _may_do_nothing(node: Node) -> bool:
-    """Whether no size tells that the result is another array than each operand."""
-    made = node.outputs[0].tensor.shape
-    given = [value.tensor.shape for value in node.inputs if value is not None]
-    return made is None or any(shape is None or _may_be_same(shape, made) for shape in given)
-
-
-def _may_be_same(one: Shape, other: Shape) -> bool:
-    pairs = zip(one, other, strict=False)
-    return len(one) == len(other) and all(a == b or not (isinstance(a, int) and isinstance(b, int)) for a, b in pairs)
+    """Whether neither type nor sizes tell that the result is another array than each operand."""
+    return any(value is not None and not conflict(value.type, node.outputs[0].type) for value in node.inputs)

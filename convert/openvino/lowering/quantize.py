@@ -18,7 +18,7 @@ from ....passes.protos import DTYPES
 from ....passes.quantization import dequantizes_by_zero_point
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.schemas import hub_version
-from ....passes.types import DType
+from ....passes.types import HALVES, DType
 from ..rounding_ties import has_exact_ties, hits_ties
 from .context import context_of
 from .functions import computed
@@ -101,7 +101,7 @@ def quantize_linear(op: Builder, node: Node) -> Value | None:
 def _work_type(node: Node, x: Value, scale: Value) -> DType:
     """The type in which difference and product are exact, or rounded as ONNX rounds them: once."""
     kind, stated = dtype_of(node, scale), node.attributes.get("output_dtype")
-    if kind in (DType.FLOAT16, DType.BFLOAT16) and (stated or dtype_of(node, x).bits > 8):
+    if kind in HALVES and (stated or dtype_of(node, x).bits > 8):
         return DType.FLOAT32
     return kind
 

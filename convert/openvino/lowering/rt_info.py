@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ....passes.graph import Graph, Node
-from ....passes.types import DType
+from ....passes.types import HALVES, DType
 from ..dialect import META, Layer, Net
 from .context import Context
 
 _OPTIONS = ("runtime_options", {}, (("DYNAMIC_QUANTIZATION_GROUP_SIZE", {"value": "0"}, ()),))
-_HALF = (DType.FLOAT16, DType.BFLOAT16)
 
 
 def mark(graph: Graph, context: Context) -> list[str]:
@@ -33,6 +32,6 @@ def mark(graph: Graph, context: Context) -> list[str]:
 def _is_decompression(node: Node) -> bool:
     """Whether constants of 16 bits are made floats; without its mark OpenVINO keeps them as those in memory."""
     source = node.inputs[0] if node.op_type == "Convert" else None
-    if source is None or source.data is None or source.data.dtype not in _HALF:
+    if source is None or source.data is None or source.data.dtype not in HALVES:
         return False
     return source.data.size > 1 and node.output.tensor.dtype is DType.FLOAT32

@@ -13,7 +13,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
-from ....passes.types import DType
+from ....passes.types import HALVES, DType
 from .functions import narrower
 from .large_integers import chosen, is_rounded
 from .tools import (
@@ -163,7 +163,7 @@ def constant_of_shape(op: Builder, node: Node) -> Value:
 def range_(op: Builder, node: Node) -> Value:
     start, limit, step = (scalar(op, required(node, index)) for index in range(3))
     dtype = dtype_of(node, start)
-    if dtype in (DType.FLOAT16, DType.BFLOAT16):
+    if dtype in HALVES:
         start, limit, step = (convert(op, node, value, DType.FLOAT32) for value in (start, limit, step))
         made = op.Range(start, _ahead(op, start, limit, step), step, output_type="f32")
         return convert(op, node, made, dtype)

@@ -11,7 +11,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, input_of, size_of_axis
 from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
-from ....passes.types import DType, TensorType
+from ....passes.types import HALVES, DType, TensorType
 from ..dialect import DOMAIN
 from ..workarounds import FLOOR, SATURATED
 from .support import Results, aligned, call, constant, element_type, round_half_away, rows, scalar
@@ -219,7 +219,7 @@ def convert_like(op: Builder, node: Node) -> Results:
 
 _HALVES = {
     frozenset((DType.FLOAT8E4M3FN, DType.FLOAT8E5M2)): DType.FLOAT16,
-    frozenset((DType.FLOAT16, DType.BFLOAT16)): DType.FLOAT32,
+    frozenset(HALVES): DType.FLOAT32,
 }  # the types of one size that have a common one
 
 

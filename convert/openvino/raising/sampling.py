@@ -10,11 +10,9 @@ from ....passes.build import Expr, cast, where
 from ....passes.errors import InvalidModel
 from ....passes.graph import Node, Value
 from ....passes.preconditions import input_of, rank_of, size_of_axis
-from ....passes.rewrite import Builder, Rule
-from ....passes.types import DType
+from ....passes.rewrite import Builder, Rule, view
+from ....passes.types import HALVES, DType
 from .support import operand
-
-_HALF = (DType.FLOAT16, DType.BFLOAT16)
 
 
 def in_float32(function: Rule) -> Rule:
@@ -23,15 +21,13 @@ def in_float32(function: Rule) -> Rule:
     @functools.wraps(function)
     def compute(op: Builder, node: Node) -> Value | Sequence[Value] | None:
         dtype = input_of(node).tensor.dtype
-        if dtype not in _HALF:
+        if dtype not in HALVES:
             return function(op, node)
-        halves = node.inputs
-        node.inputs = [
-            cast(op, value, DType.FLOAT32) if value is not None and value.tensor.dtype in _HALF else value
-            for value in halves
+        inputs = [
+            cast(op, value, DType.FLOAT32) if value is not None and value.tensor.dtype in HALVES else value
+            for value in node.inputs
         ]
-        made = function(op, node)
-        node.inputs = halves  # what the layer is remembered by
+        made = function(op, view(node, inputs))
         return cast(op, made, dtype) if isinstance(made, Value) else made
 
     return compute
