@@ -18,7 +18,7 @@ from ..passes.errors import OverLimit
 from ..passes.exit_codes import ExitCode
 from ..passes.limits import too_few_addresses
 from .commands import compare, convert, inspect
-from .ending import ending
+from .ending import Ending, ending
 from .request import Request
 from .stopping import Stopped, stoppable
 
@@ -53,8 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):  # what a locale has no character for is printed as its number
             with contextlib.suppress(OSError):  # it was exchanged under the stream
                 stream.reconfigure(errors="backslashreplace")
-    with stoppable():
-        code = _code(arguments)
+    try:
+        with stoppable():
+            code = _code(arguments)
+    except (KeyboardInterrupt, Stopped) as error:  # before the command has begun, or while its end is told
+        code = _told_briefly(ending(error))
     if arguments is None:  # this is the process's work, and it is done: nothing is left to be interrupted
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(code)
@@ -79,8 +82,14 @@ def _code(arguments: Sequence[str] | None) -> int:
 
             tell(end, request)
         except (MemoryError, ImportError):  # there is no memory to load what tells it well
-            sys.stderr.write(f"backedge: {end.message}\n")
+            return _told_briefly(end)
         return end.code
+
+
+def _told_briefly(end: Ending) -> int:
+    """Say what ended the work where nothing more can be loaded; its exit code."""
+    sys.stderr.write(f"backedge: {end.message}\n")
+    return end.code
 
 
 def _run(arguments: Sequence[str] | None, request: Request) -> int:

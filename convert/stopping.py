@@ -63,10 +63,10 @@ def stoppable() -> Iterator[None]:
     hook = sys.unraisablehook
     before = {number: signal.getsignal(number) for number in _STOPPING}
     taken = [number for number, handler in before.items() if handler == signal.SIG_DFL]
-    for number in taken:
-        signal.signal(number, stop)
-    sys.unraisablehook = lost
     try:
+        for number in taken:
+            signal.signal(number, stop)
+        sys.unraisablehook = lost
         yield
     finally:
         sys.unraisablehook = hook

@@ -226,6 +226,32 @@ def test_interrupted(verb: str, number: int, code: int, message: str, folder: Pa
     assert {path.name for path in folder.iterdir()} == before
 
 
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [
+        (signal.SIGTERM, 143, "ended by SIGTERM"),
+        (signal.SIGHUP, 129, "ended by SIGHUP"),
+        (signal.SIGINT, 130, "interrupted"),
+    ],
+)
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param("cli.too_few_addresses", id="before the command"),
+        pytest.param("cli._run", id="begun"),
+        pytest.param("terminal.tell", id="while its end is told"),
+    ],
+)
+def test_interrupted_at_any_time(where: str, number: int, code: int, message: str, folder: Path) -> None:
+    """A signal right before the command's own work, or after it, ends it as one in its midst."""
+    usual = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    patch = f"from backedge.convert import cli, terminal\ndef sent(*a):\n os.kill(os.getpid(), {number:d})"
+    script = f"import os, signal\n{usual}\n{patch}\n{where} = sent\ncli.main()"
+    command = [sys.executable, "-c", script, "show", "no such file.onnx"]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr.splitlines()) == (code, [f"backedge: {message}"])
+
+
 def test_a_reader_that_stops_reading(folder: Path) -> None:
     big = "  ".join(f"y{k} = Relu (x)" for k in range(3000))
     model(folder / "big.onnx", f"{big}  y = Neg (x)")
