@@ -25,6 +25,8 @@ _INEXACT = ABSOLUTE | FUNCTIONS | NEVER_EXACT | {"DynamicQuantizeLinear"}
 _DECIDING = frozenset(words("Equal Greater GreaterOrEqual Less LessOrEqual Unique"))
 """Operators that say what a rounding error more or less makes of a quotient that would be a whole or an equal number,
 which OpenVINO computes by the reciprocal; as casts to integers do."""
+_STEPS = frozenset(words("Ceil Floor Hardmax Round Sign"))
+"""Operators whose numbers jump: what rounding turns there is as far apart as what is right and wrong."""
 
 _RUNS = 8
 
@@ -37,7 +39,7 @@ def carried(
 
     0 where the graph has none of these operators, and computes in no halves, which some runtimes round only behind
     several operators; an output whose distance is more than `most` doesn't count: all is noise there.
-    Infinite where a whole number, a shape or what is infinite turned: no run says what is right there.
+    Infinite where a whole number, a shape, a step or what is infinite turned: no run says what is right there.
 
     Args:
         right: the outputs, whose types count.
@@ -58,6 +60,8 @@ def carried(
             found = [apart([one], [other]) for run in runs for one, other in zip(exact, run, strict=True)]
     except (BackedgeError, TooSlow):
         return 0.0
+    if any(node.op_type in _STEPS for node in nodes):
+        found = [one if one <= most else np.inf for one in found]
     return max((one for one in found if one <= most or np.isinf(one)), default=0.0)
 
 

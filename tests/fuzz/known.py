@@ -315,6 +315,7 @@ UNDEFINED = (
     _row("Binarizer", _nan, "NaN on either side of a threshold, which ONNX Runtime refuses"),
     _row("DFT STFT", _infinite, "infinity: which sums are made of it is up to the algorithm"),
     _row("DeformConv", _any_infinite, "NaN and infinities: places of no number"),
+    _row("RoiAlign", _any_infinite, "NaN and infinities beside a point, which ONNX Runtime multiplies by 0"),
     _row("GridSample", _nowhere, "NaN and infinities: places of no number"),
     _row("MaxPool MaxRoiPool", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"),
     _row("MatMulInteger QLinearMatMul", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"),

@@ -57,6 +57,18 @@ def test_a_comparison_that_rounding_decides_on_is_told(x: float, turns: bool, tm
     assert noise == (np.inf if turns else 0)
 
 
+@pytest.mark.parametrize(("step", "turns"), [("Ceil", True), ("Sign", True), ("Neg", False)])
+def test_a_step_of_what_waves_leave_is_told(step: str, turns: bool, tmp_path) -> None:
+    """One wave's part in the others is 0 or a rounding error, and rounded up 0 or 1."""
+    text = f"""<ir_version: 9, opset_import: ["": 18]> g (float[1,7,1] x) => (float[1,7,2] y) {{
+        w = DFT<axis=1>(x) y = {step}(w) }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    feed = {"x": np.cos(2 * np.pi / 7 * np.arange(7, dtype=np.float32)).reshape(1, 7, 1)}
+    theirs = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, feed)
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), feed, theirs, apart)
+    assert np.isinf(noise) == turns
+
+
 @pytest.mark.parametrize(("step", "turns"), [("Unique", True), ("Abs", False)])
 def test_how_many_are_equal_is_told_where_rounding_makes_them_so(step: str, turns: bool, tmp_path) -> None:
     """The halves of a window, of which runtimes find each number once or twice."""

@@ -180,7 +180,7 @@ def test_operators_are_run_in_the_version_that_the_model_has(tmp_path: Path) -> 
     distance, event = judged(text, feed, tmp_path, opset=16)
     assert distance > 64
     assert event.kind == EXPLAINED
-    assert event.text.startswith("RoiAlign-22: RoiAlign is given NaN")
+    assert event.text.startswith("RoiAlign-22: nobody defines RoiAlign of NaN")
 
 
 def test_what_rounding_decides_is_nobodys_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
