@@ -139,6 +139,17 @@ def openvino_narrow_sum() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "Floats of open sizes stop at the limits of 8-bit integers that they become",
+    "what fits into 8 bits of the integer, as at fixed sizes and in ONNX Runtime; ONNX leaves it open",
+    _AVOIDED.format("narrow-integers"),
+)
+def openvino_narrow_cast() -> tuple[Any, Any]:
+    x = np.array([-4.5, 300], np.float32)
+    return openvino_run(lambda op, x: op.convert(x, "u8"), x, open_sizes=True), [252, 44]
+
+
+@_fault(
+    "openvino",
     "A quotient of 8-bit integers of open sizes is rounded to the nearest",
     "ONNX's Div, and Divide-1 with m_pythondiv false: towards zero",
     _AVOIDED.format("narrow-quotients"),

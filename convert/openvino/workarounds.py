@@ -9,7 +9,8 @@ from ...passes.workarounds import Workaround, table
 
 NARROW = Workaround(
     "narrow-integers",
-    "Abs, Add, Sub, Mul, Neg, MatMul, Gemm, Einsum, sums, products and means of int8 and uint8",
+    "Abs, Add, Sub, Mul, Neg, MatMul, Gemm, Einsum, sums, products and means of int8 and uint8,"
+    " Cast of floats of open sizes to them",
     "stops at the largest and the smallest number of the type, where ONNX begins again from the other end",
     "8-bit integers are computed in int32 and brought back: OpenVINO's CPU stops at the type's limits",
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
@@ -171,3 +172,22 @@ def test_large_integers_are_read_as_they_were() -> None:
 def test_what_has_no_exact_form_is_named() -> None:
     notes = lower_graph(hub("g (int32[2, n] a, int32[n, 2] b) => (int32[2, 2] y) { y = MatMul (a, b) }")).meta[NOTES]
     assert any("in float32" in note and "'y'" in note for note in notes)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("source", [np.float16, np.float32])
+def test_floats_beyond_8_bits_of_open_sizes(openvino: Runner, source: Any, dtype: Any) -> None:
+    """As ONNX Runtime drops what doesn't fit."""
+    to = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    of = {np.float16: "float16", np.float32: "float"}[source]
+    text = f"g ({of}[n] x) => (y) {{ y = Cast <to = {to}> (x) }}"
+    x = np.array([-4.5, -0.5, 0.5, 127.5, 200, 255.9, 300, -200, 3000, -3000], source)
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}')
+    wanted = np.asarray(onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0])
+    assert wanted.tolist() == x.astype(np.int32).astype(dtype).tolist()
+    ((found,),) = openvino.lowered(hub(text), [{"x": x}])
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, wanted)
+    with keeping_to_the_text(True):
+        plain = lower_graph(hub(text))
+    assert [node.op_type for node in plain.nodes] == ["Convert"]

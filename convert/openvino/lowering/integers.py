@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ....passes.graph import Node, Value
-from ....passes.preconditions import required
+from ....passes.preconditions import dtype_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType, TensorType
 from ..workarounds import NARROW, UNSIGNED
@@ -20,6 +20,7 @@ from .tools import convert, i32
 
 _LOWEST = np.iinfo(np.int32).min
 _BY_BITS = ("Add", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Mul", "Neg", "Sub", "Where")
+_NARROW = (DType.INT8, DType.UINT8)
 Change = Callable[[Builder, Value], Value]
 
 
@@ -42,7 +43,7 @@ def _in_int32(op: Builder, node: Node, dtype: DType, enter: Change, leave: Chang
 def narrow(op: Builder, node: Node) -> list[Value] | None:
     """8-bit integers in int32: OpenVINO's CPU stops at 255 where ONNX begins again at 0."""
     dtype = required(node, 0).tensor.dtype
-    if dtype not in (DType.INT8, DType.UINT8) or not op.rewriter.workarounds.take(NARROW):
+    if dtype not in _NARROW or not op.rewriter.workarounds.take(NARROW):
         return None
     return _in_int32(
         op,
@@ -174,9 +175,11 @@ def shift(op: Builder, node: Node) -> Value | None:
 
 
 @rule("", "Cast")
-def number(op: Builder, node: Node) -> Value | None:
-    """Into floats by halves of 16 bits, whose sum is rounded once."""
+def cast(op: Builder, node: Node) -> Value | None:
+    """Floats to 8 bits through int32, and uint32 into floats by halves of 16 bits, whose sum is rounded once."""
     x, target = required(node, 0), node.output.tensor.dtype
+    if target in _NARROW and dtype_of(node, x).is_float:
+        return _cast_to_narrow(op, node, x, target)
     if target not in (DType.FLOAT32, DType.FLOAT64) or x.data is not None or not _is_unsigned(op, node):
         return None
     bits = _bits(op, x)
@@ -184,6 +187,13 @@ def number(op: Builder, node: Node) -> Value | None:
     upper, lower = (op.Convert(half, destination_type="f32") for half in halves)
     made = op.Add(op.Multiply(upper, op.const(np.float32(1 << 16))), lower)
     return convert(op, node, made, target)
+
+
+def _cast_to_narrow(op: Builder, node: Node, x: Value, target: DType) -> Value | None:
+    """At open sizes OpenVINO's CPU stops at the type's limits; at fixed ones it drops what doesn't fit itself."""
+    if x.data is not None or x.tensor.static_shape is not None or not op.rewriter.workarounds.take(NARROW):
+        return None
+    return convert(op, node, convert(op, node, x, DType.INT32), target)
 
 
 RULES = collect(globals())
