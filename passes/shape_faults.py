@@ -317,13 +317,15 @@ def scalar_fault(node: Node) -> str:
 
 
 def _unlike_fault(node: Node) -> str:
-    """Why operands aren't of one shape, or B's isn't laid along A's."""
+    """Why operands aren't of one shape, or B's isn't laid along A's. Without `broadcast` B is laid along A's last axes
+    as NumPy does it: so onnx's reference has it, and models that onnx 1.13 recorded."""
     a, b = _shape(node, 0), _shape(node, 1)
     if a is None or b is None:
         return ""
     if node.attributes.get("broadcast", 0):
         return f": B of rank {len(b)} is laid along A of rank {len(a)}" if len(b) > len(a) else ""
-    if len(a) != len(b) or any(map(_differ, a, b)):
+    laid = zip(reversed(a), reversed(b), strict=False)
+    if len(b) > len(a) or any(size != 1 and _differ(other, size) for other, size in laid):
         return f": {list(a)} and {list(b)} aren't of one shape, and nothing is broadcast"
     return ""
 

@@ -35,21 +35,25 @@ class SpecialValues:
         self._executor = Executor(graph, never_compile, watch=self._watched)
 
     def run(self, inputs: Any) -> dict[str, list[str]]:
-        """Operator -> the special values among its operands in this run, for those that saw any."""
+        """Operator -> the special values among its operands in this run (and "long" of what it makes), for those that
+        saw any."""
         self.seen.clear()
         self._executor.run(inputs)
         return {operator: sorted(kinds) for operator, kinds in self.seen.items()}
 
     def _watched(self, node: Node, call: Call) -> Call:
-        """The call, after a look at its operands; control flow only hands them on."""
+        """The call, with a look at its operands and results; control flow only hands them on."""
         if node.regions:
             return call
 
         def run(*operands: Any) -> Any:
             found = set[Special]().union(*map(special_kinds, operands))
+            results = call(*operands)
+            if any(map(exceeds_int32, results if isinstance(results, tuple | list) else [results])):
+                found.add("long")  # a product of small integers is computed in as many bits as one of large ones
             if found:
                 self.seen.setdefault(node.op_type, set()).update(found)
-            return call(*operands)
+            return results
 
         return run
 

@@ -109,7 +109,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "denormal": "denormal numbers",
     "huge": "numbers from 2^31 on",
     "-0": "-0.0",
-    "long": "integers that take more than 32 bits",
+    "long": "or makes integers that take more than 32 bits",
     "wide": "integers beyond 2^24",
     "narrow": "integers",
     "one": "a size of 1",

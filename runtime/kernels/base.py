@@ -218,9 +218,16 @@ def weighted(elements: Array, weights: Array) -> Array:
     return np.where(weights != 0, elements * weights, 0)
 
 
-def per_channel(values: Array, rank: int) -> Array:
-    """One value for each channel (or one for all), ready to broadcast over tensors (N, C, ...) of a rank."""
-    return values.reshape((-1,) + (1,) * max(rank - 2, 0))
+def per_channel(values: Array, x: Array) -> Array:
+    """One value for each channel of x (N, C, ...), ready to broadcast with it; of x (N) there is one channel.
+
+    Raises:
+        ValueError: there are other channels.
+    """
+    channels = x.shape[1] if x.ndim > 1 else 1
+    if values.shape != (channels,):
+        raise ValueError(f"values of the shape {list(values.shape)} for {channels} channels")
+    return values.reshape((-1,) + (1,) * max(x.ndim - 2, 0))
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:

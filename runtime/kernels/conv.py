@@ -44,7 +44,7 @@ def _convolved(attrs: Attributes, x: Array, w: Array, bias: Array | None, view: 
         return found
     result = convolve(widened(x), widened(w), view, group)
     if bias is not None:
-        result = result + per_channel(bias, x.ndim)
+        result = result + per_channel(bias, result)
     return result.astype(x.dtype, copy=False)
 
 
@@ -85,11 +85,12 @@ def conv_integer(attrs: Attributes, *inputs: Array | None) -> Array:
 
 def qlinear_conv(attrs: Attributes, *inputs: Array) -> Array:
     """x and its scale and zero point, the same of w, scale and zero point of the result, and maybe a bias."""
-    x, x_scale, _, _, w_scale, _, y_scale, y_zero, *bias = inputs
+    _, x_scale, _, _, w_scale, _, y_scale, y_zero, *bias = inputs
     total = accumulated(attrs, (0, 3, 2, 5), inputs)
     if bias and bias[0] is not None:
-        total = total + per_channel(bias[0], x.ndim)
-    scale = x_scale.reshape(()) * per_channel(w_scale, x.ndim) / y_scale.reshape(())
+        total = total + per_channel(bias[0], total)
+    w_scale = w_scale.reshape(()) if w_scale.size == 1 else per_channel(w_scale, total)
+    scale = x_scale.reshape(()) * w_scale / y_scale.reshape(())
     return quantized(attrs, attrs.computed(total * scale, 4.0), y_zero, y_zero.dtype)
 
 
@@ -104,7 +105,7 @@ def conv_transpose(attrs: Attributes, x: Array, w: Array, bias: Array | None = N
     columns = np.matmul(filters, inputs).reshape(x.shape[0], w.shape[1] * group, *kernel, *spatial)
     result = padded(fold(columns, strides, dilations, size), [(0, 0), (0, 0), *crop], "constant")
     if bias is not None:
-        result = result + per_channel(bias, x.ndim)
+        result = result + per_channel(bias, result)
     return result.astype(x.dtype, copy=False)
 
 
@@ -173,7 +174,7 @@ def deform_conv(
     result = np.matmul(widened(w).reshape(group, w.shape[0] // group, -1), flat)
     result = result.reshape(x.shape[0], w.shape[0], *view.output)
     if bias is not None:
-        result = result + per_channel(bias, x.ndim)
+        result = result + per_channel(bias, result)
     return result.astype(x.dtype, copy=False)
 
 
@@ -188,7 +189,7 @@ def causal_conv(
     view = Windows((size + reach,), (reach + 1,), (1,), (1,), (0,), (0,), (size,))
     result = convolve(widened(line), widened(w), view, x.shape[1])
     if bias is not None:
-        result = result + per_channel(widened(bias), 3)
+        result = result + per_channel(widened(bias), result)
     mode = attrs.string("activation")
     if mode in ("silu", "swish"):
         result = swish(result, 1.0)

@@ -28,7 +28,7 @@ def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, 
     work = wide.dtype
 
     def shaped(values: Array) -> Array:
-        return per_channel(values, x.ndim).astype(work) if spatial else values.astype(work)
+        return per_channel(values, x).astype(work) if spatial else values.astype(work)
 
     def affine(mean: Array, var: Array) -> tuple[Array, Array, Array]:
         """What is taken off, what multiplies, and what is added."""
@@ -98,17 +98,17 @@ def group_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) 
     groups = attrs.int("num_groups")
     grouped = x.astype(_stash(attrs)).reshape(x.shape[0], groups, math.prod(x.shape[1:]) // groups)
     normal, _, _ = _standardized(attrs, grouped, (2,))
-    if scale.size != x.shape[1]:
+    if attrs.version < 21:
         scale, bias = (np.repeat(values, x.shape[1] // groups) for values in (scale, bias))
-    y = attrs.between(normal.reshape(x.shape).astype(x.dtype)) * per_channel(scale, x.ndim)
-    y = attrs.between(y) + per_channel(bias, x.ndim)
+    y = attrs.between(normal.reshape(x.shape).astype(x.dtype)) * per_channel(scale, x)
+    y = attrs.between(y) + per_channel(bias, x)
     return y.astype(x.dtype, copy=False)
 
 
 def instance_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) -> Array:
     normal, _, _ = _standardized(attrs, widened(x), tuple(range(2, x.ndim)))
-    y = attrs.between(attrs.between(normal) * widened(per_channel(scale, x.ndim)))
-    y = y + widened(per_channel(bias, x.ndim))
+    y = attrs.between(attrs.between(normal) * widened(per_channel(scale, x)))
+    y = y + widened(per_channel(bias, x))
     return y.astype(x.dtype, copy=False)
 
 

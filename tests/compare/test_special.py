@@ -61,8 +61,11 @@ def test_integers_beyond_32_bits_are_seen(tmp_path):
     y = np.array([2, 2])
     assert watched(text, tmp_path, x=np.array([2**23, -(2**23)]), y=y) == {}
     assert watched(text, tmp_path, x=np.array([2**23 + 1, 3]), y=y) == {"Sub": ["wide"]}
-    assert watched(text, tmp_path, x=np.array([3, -(2**30)]), y=y) == {"Mul": ["wide"], "Sub": ["wide"]}
-    assert watched(text, tmp_path, x=np.array([2**30, 3]), y=y) == {"Mul": ["wide"], "Sub": ["long"]}
+    assert watched(text, tmp_path, x=np.array([3, -(2**30)]), y=y) == {"Mul": ["wide"], "Sub": ["long", "wide"]}
+    assert watched(text, tmp_path, x=np.array([2**30, 3]), y=y) == {"Mul": ["long", "wide"], "Sub": ["long"]}
+    assert watched("(int64[N] x) => (int64[1] z) { z = ReduceProd(x) }", tmp_path, x=np.array([99999] * 2)) == {
+        "ReduceProd": ["long"]
+    }
     assert known_habit("openvino", {"Sub": ["long"]}).endswith("openvino computes 64-bit integers in 32 bits")
 
 

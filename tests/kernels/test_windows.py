@@ -165,3 +165,38 @@ def test_resize_doubles(mode: str, expected: list[float] | None) -> None:
 def test_resize_of_version_10_rounds_down_growing_and_up_shrinking() -> None:
     same(run_op("Resize", f32(1, 2, 3, 4), f32([0.6]), version=10), f32(1, 3))
     same(run_op("Resize", f32(1, 2), f32([2]), version=10), f32(1, 1, 2, 2))
+
+
+PER_CHANNEL = {
+    "BatchNormalization": (4, {}),
+    "InstanceNormalization": (2, {}),
+    "GroupNormalization": (2, {"num_groups": 1}),
+}
+
+
+@pytest.mark.parametrize(("count", "channels"), [(1, 1), (2, 1), (3, 1), (2, 3), (3, 3)])
+@pytest.mark.parametrize("op_type", PER_CHANNEL)
+def test_there_is_a_value_for_each_channel(op_type: str, count: int, channels: int) -> None:
+    """ONNX Runtime refuses others, which NumPy may broadcast to more channels than there are."""
+    number, attributes = PER_CHANNEL[op_type]
+    inputs = [np.arange(2 * channels * 2, dtype=np.float32).reshape(2, channels, 2)]
+    inputs += [np.ones(count, np.float32)] * number
+    names = [f"x{index}" for index in range(len(inputs))]
+    node = helper.make_node(op_type, names, ["y"], **attributes)
+    declared = [
+        helper.make_tensor_value_info(name, 1, [None] * one.ndim) for name, one in zip(names, inputs, strict=True)
+    ]
+    graph = helper.make_graph([node], "g", declared, [helper.make_empty_tensor_value_info("y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    feed = dict(zip(names, inputs, strict=True))
+    if count == channels:
+        wanted = np.asarray(session.run(None, feed)[0])
+        np.testing.assert_allclose(run_op(op_type, *inputs, version=0, **attributes), wanted, rtol=2e-6, atol=1e-6)
+        return
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
+        session.run(None, feed)
+    with pytest.raises(ExecutionError, match=rf"values of the shape \[{count}\] for {channels} channels"):
+        run_op(op_type, *inputs, **attributes)

@@ -38,6 +38,17 @@ def test_axis_of_one_element_says_nothing() -> None:
     assert operators(converted(parse(text, 1), NEWEST)) == [("Less", 13)]
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3)])
+@pytest.mark.parametrize("opset", [1, 6])
+def test_broadcast_that_isnt_asked_for(shape: tuple[int, ...], opset: int) -> None:
+    """Functions' bodies that onnx 1.13 recorded have a scalar of a constant beside a tensor, and no `broadcast`."""
+    a, b = f32([1, 2, 3], [4, 5, 6]), np.full(shape, 10, np.float32)
+    (made,) = up(
+        f"(float[2, 3] x, float{list(shape) or ''} b) => (float[2, 3] y) {{ a = Neg (x)  y = Add (a, b) }}", opset, a, b
+    )
+    assert made.tolist() == [[9, 8, 7], [6, 5, 4]]
+
+
 def test_broadcast_of_unknown_rank_is_refused() -> None:
     text = "(float[2, 3] a, float s) => (float[2, 3] y) { b = other.B (s) y = Mul <axis = 0, broadcast = 1> (a, b) }"
     with pytest.raises(Unsupported, match="the rank of 'b' isn't known"):
