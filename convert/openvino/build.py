@@ -13,6 +13,7 @@ from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData
 from ...passes.types import DType, Type
 from .dialect import DOMAIN
+from .empty_images import empty_image, no_images, one_image, pools_nothing
 from .empty_products import empty_product
 from .layers import LAYERS
 
@@ -50,9 +51,15 @@ class LayerBuilder(Builder):
         if op_type == "Identity" and _is_miscopied(inputs[0].tensor.dtype):
             op_type, inputs = "Reshape", (inputs[0], self._shape(inputs[0]))
         spec = LAYERS.get(op_type) if _domain is None else None
-        zeros = empty_product(self, op_type, inputs, options) if spec is not None else None
-        if zeros is not None:
-            return zeros
+        if spec is not None:
+            zeros = empty_product(self, op_type, inputs, options) or empty_image(self, op_type, inputs, options)
+            if zeros is not None:
+                return zeros
+            if pools_nothing(op_type, inputs):
+                pooled = self.call(op_type, one_image(self, inputs[0]), *inputs[1:], **options)
+                return (
+                    no_images(self, pooled) if isinstance(pooled, Value) else [no_images(self, one) for one in pooled]
+                )
         made = super().call(op_type, *inputs, _domain=_domain, **{**({} if spec is None else spec.defaults), **options})
         return self._empty(made) if op_type == "Gather" and spec is not None else made
 

@@ -126,7 +126,7 @@ LAYERS: Mapping[str, LayerSpec] = {
     **_layers(types.CONCAT, grid="kept", Concat=1),
     **_layers(types.SAME_RANK, grid="kept", Slice=8),
     **_layers(types.SAME_RANK, grid="kept", total=True, Split=1, VariadicSplit=1),
-    **_layers(types.SAME_RANK, defaults={"pad_mode": "constant"}, Pad=12),
+    **_layers(types.PAD, defaults={"pad_mode": "constant"}, Pad=12),
     **_layers(types.SAME_RANK, total=True, DepthToSpace=1, SpaceToDepth=1),
     **_layers(types.SAME_ELEMENT_TYPE, open_rank=True, Tile=1),
     **_layers(types.SAME, ReverseSequence=1),

@@ -144,6 +144,15 @@ def _unsqueezed(node: Node) -> Shape | None:
     return tuple(1 if axis in new else next(dims) for axis in range(rank))
 
 
+def _padded(node: Node) -> Shape | None:
+    shape, begins, ends = _input(node, 0).shape, _constant(node, 1), _constant(node, 2)
+    if shape is None or begins is None or ends is None:
+        return _rank_of_first(node)
+    more = [before + after for before, after in zip(begins, ends, strict=True)]
+    pairs = zip(shape, more, strict=True)
+    return tuple(dim if added == 0 else dim + added if isinstance(dim, int) else None for dim, added in pairs)
+
+
 def _transposed(node: Node) -> Shape | None:
     shape, order = _input(node, 0).shape, _constant(node, 1)
     if shape is None or order is None:
@@ -228,6 +237,7 @@ RESHAPE = _result(0, _reshaped)
 BROADCAST = _result(0, _broadcast_to)
 SQUEEZE = _result(0, _squeezed)
 UNSQUEEZE = _result(0, _unsqueezed)
+PAD = _result(0, _padded)
 TRANSPOSE = _result(0, _transposed)
 CONCAT = _result(0, _concat)
 GATHER = _result(0, _gathered)

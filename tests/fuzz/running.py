@@ -29,8 +29,9 @@ AveragePool before version 19 doesn't take 0 for pads that `auto_pad` makes of f
 OneHot takes a depth of 0 for a negative one, which our executor doesn't take, and its Pad reflects no more
 elements than there are, where NumPy's goes back and forth."""
 
-OPENVINO_LIMITS = ("ptr is Null",)
-"""What OpenVINO says of files that are right: its StringTensorPack takes no bounds of no strings that it computes."""
+OPENVINO_LIMITS = ("ptr is Null", "Batch size is zero", "Dimension value: [ 0, 0] must be a multiple of divisor")
+"""What OpenVINO says of files that are right: its StringTensorPack takes no bounds of no strings that it computes, its
+pools no images, and its blocks no axis without elements, where a run has these along open axes."""
 
 Feed = dict[str, Any]
 Outputs = list[Any]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
@@ -225,3 +226,50 @@ def test_what_hands_on_a_captured_value_to_be_normalized(openvino: Runner, text:
     ((y,),) = openvino.lowered(graph, [{"n": np.array(4), "x": x}])
     shares = np.exp(x) / np.exp(x).sum()
     np.testing.assert_allclose(y, np.tile(np.exp(shares), (4, 1)), rtol=1e-5)
+
+
+_SHORTER = {
+    "of known sizes": "w = Relu (z)",
+    "that counts on the old one": "s = ReduceSum <keepdims = 0> (v) w = Add (z, s)",
+    "handed on": "w = Identity (z)",
+    "a part of a known size": "one = Constant <value_ints = [1]> () first = Reshape (i, one) end = Add (first, one) "
+    "start = Sub (first, first) w = Slice (z, start, end)",
+}
+
+
+@pytest.mark.parametrize("rows", ["4", "n"])
+@pytest.mark.parametrize("kind", _SHORTER)
+def test_a_state_that_is_shorter_after_a_pass(openvino: Runner, kind: str, rows: str) -> None:
+    """Without a pass OpenVINO's CPU looks whether the initial value has sizes that the new one may have."""
+    text = (
+        f"g (int64 count, bool on, float[{rows}, 3] a, float[3, 4] z) => (float[p, q] y) "
+        "{ y = Loop (count, on, a) <body = b (int64 i, bool c, float[r, s] v) => (bool o, float[t, u] w) "
+        f"{{ o = Identity (c) {_SHORTER[kind]} }}> }}"
+    )
+    model = parser.parse_model(HEADER + text)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    a, z = np.ones((4, 3), np.float32), np.arange(12, dtype=np.float32).reshape(3, 4)
+    fed = [{"count": np.array(count), "on": np.array(True), "a": a, "z": z} for count in (0, 1, 3)]
+    graph = raise_graph(read_model(model))
+    for feeds, found in zip(fed, openvino.lowered(graph, fed), strict=True):
+        np.testing.assert_array_equal(found[0], session.run(None, feeds)[0], strict=True)
+
+
+def test_states_of_other_sizes_change_places(openvino: Runner) -> None:
+    """What hands on an old state in the sizes of another one stands in memory of its own."""
+    text = (
+        "g (int64 count, bool on, float[4, 3] a, float[3, 4] z) => (float[p, q] x, float[k, l] y) "
+        "{ x, y = Loop (count, on, a, z) <body = b (int64 i, bool c, float[r, s] v, float[3, 4] w) "
+        "=> (bool o, float[t, u] v2, float[3, 4] w2) "
+        "{ o = Identity (c) v2 = Identity (w) e = Exp (w) s = ReduceMin <keepdims = 0> (v) w2 = Sub (e, s) }> }"
+    )
+    graph = raise_graph(read_model(parser.parse_model(HEADER + text)))
+    a, z = np.ones((4, 3), np.float32), np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
+    fed = [{"count": np.array(count), "on": np.array(True), "a": a, "z": z} for count in range(4)]
+    for feeds, found in zip(fed, openvino.lowered(graph, fed), strict=True):
+        x, y = a, z
+        for _ in range(feeds["count"]):
+            x, y = y, np.exp(y) - x.min()
+        for one, right in zip(found, (x, y), strict=True):
+            assert one.shape == right.shape
+            np.testing.assert_allclose(one, right, rtol=1e-5)

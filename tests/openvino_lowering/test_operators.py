@@ -18,6 +18,7 @@ from backedge.convert.openvino.lowering import lower_graph
 from backedge.convert.openvino.raising import raise_graph as openvino_hub
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
+from backedge.passes.types import DType
 from backedge.runtime.executor import Executor
 from onnx import TensorProto, helper, parser
 
@@ -932,3 +933,23 @@ def test_integers_convolved_in_parts(openvino: Runner) -> None:
     kernel = w.astype(np.int64) - 7
     wanted = [[(x[0, :, t : t + 3] * kernel[o]).sum() for t in range(3)] for o in range(2)]
     np.testing.assert_array_equal(found, [wanted])
+
+
+@pytest.mark.parametrize("kind", ["float8e4m3fn", "float8e5m2", "float8e8m0", "float4e2m1"])
+def test_narrow_floats_are_told_apart_and_counted(openvino: Runner, kind: str) -> None:
+    """OpenVINO's CPU has no layers of these but conversions, and not all of them."""
+    dtype = DType(kind)
+    x = np.arange(1 << dtype.bits, dtype=np.uint8).view(dtype.numpy)
+    known = x.astype(np.float32)
+    graph = graph_of(
+        f"g ({kind}[n] x, {kind}[m] few) => (bool[n] a, bool[n] b, bool[n] c, bool[n] d, int32[m] e, int64[m] f) "
+        "{ a = IsInf (x) b = IsInf <detect_positive = 0> (x) c = IsNaN (x) d = Cast <to = 9> (x) "
+        "e = Cast <to = 6> (few) f = Cast <to = 7> (few) }",
+        25,
+    )
+    few = x[np.abs(known) < 2**24]
+    numbers = few.astype(np.float32)
+    right = [np.isinf(known), np.isneginf(known), np.isnan(known), known != 0]
+    right += [numbers.astype(np.int32), numbers.astype(np.int64)]
+    for one, wanted in zip(openvino.lowered(graph, [{"x": x, "few": few}])[0], right, strict=True):
+        np.testing.assert_array_equal(one, wanted, strict=True)

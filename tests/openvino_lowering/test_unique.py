@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,19 @@ def by_numpy(x: np.ndarray[Any, Any], axis: int | None, is_sorted: bool) -> list
     return [np.take(y, order, axis or 0), first[order], place, count[order]]
 
 
-def of(x: np.ndarray[Any, Any], axis: int | None, is_sorted: int, wanted: tuple[int, ...]) -> Any:
+def of(
+    x: np.ndarray[Any, Any],
+    axis: int | None,
+    is_sorted: int,
+    wanted: tuple[int, ...],
+    declared: Sequence[int | None] | None = None,
+) -> Any:
     outputs = [name if index in wanted else "" for index, name in enumerate(NAMES)]
     attributes = {"sorted": is_sorted} | ({} if axis is None else {"axis": axis})
     node = onnx.helper.make_node("Unique", ["x"], outputs, **attributes)
-    given = onnx.helper.make_tensor_value_info("x", onnx.helper.np_dtype_to_tensor_dtype(x.dtype), [None] * x.ndim)
+    given = onnx.helper.make_tensor_value_info(
+        "x", onnx.helper.np_dtype_to_tensor_dtype(x.dtype), declared or [None] * x.ndim
+    )
     results = [onnx.ValueInfoProto(name=NAMES[index]) for index in wanted]
     graph = onnx.helper.make_graph([node], "g", [given], results)
     opset = [onnx.helper.make_opsetid("", 21)]
@@ -51,7 +60,20 @@ def test_numbers(openvino: Runner, sizes: tuple[int, ...], axis: int | None, dty
                 np.testing.assert_array_equal(one, right[index])
 
 
+@pytest.mark.parametrize("declares", [False, True])
+@pytest.mark.parametrize(
+    ("sizes", "axis"), [((0,), None), ((3, 0), None), ((0, 3), 0), ((0, 3), 1), ((3, 0), 1), ((2, 0, 3), 1)]
+)
+def test_nothing(openvino: Runner, sizes: tuple[int, ...], axis: int | None, declares: bool) -> None:
+    """OpenVINO's CPU has no sizes for what is unique of nothing."""
+    x = np.zeros(sizes, np.float32)
+    declared = [0 if size == 0 and declares else None for size in sizes]
+    found = openvino.lowered(of(x, axis, 1, (0, 1, 2, 3), declared), [{"x": x}])[0]
+    for one, right in zip(found, by_numpy(x, axis, True), strict=True):
+        np.testing.assert_array_equal(one, right, strict=True)
+
+
 def test_it_is_read_as_it_was() -> None:
     x = np.zeros((3, 4), np.float32)
-    read = openvino_hub(lower_graph(of(x, None, 0, (0, 1))))
+    read = openvino_hub(lower_graph(of(x, None, 0, (0, 1), x.shape)))
     assert [node.op_type for node in read.nodes] == ["Unique"] and "axis" not in read.nodes[0].attributes

@@ -2,7 +2,8 @@
 
 1. It takes a Parameter away that no result needs, with its initial value: without a pass the result is then wrong.
 2. Without a pass the result has the sizes of the body's value, where those are known and differ from the initial one's;
-   where it is known only that they are larger, as those of a value that grows by a Concat, the run fails.
+   where it is known only that they are larger, as those of a value that grows by a Concat, or smaller, as those of a
+   part, the run fails.
 3. Before a pass it first fills the Parameters of slices, then one back edge after the other. A value that stands in
    the memory of a Parameter is gone by then: one that is a Parameter, and one that was computed in place.
    Elementwise operators work in place on a reshaped Parameter (though not on a Parameter), SoftMax and its kin on any,
@@ -35,6 +36,8 @@ _TAKEN_OUT = frozenset(["Broadcast", "Gather", "Pad", "Select", "Slice", "Split"
 """Operators that aren't there for OpenVINO where they hand on what they are given."""
 
 _SAME_SIZES = frozenset(name for name, layer in LAYERS.items() if layer.result in (types.SAME, types.CONVERT))
+_PARTS = _SAME_SIZES | {"Slice", "Split", "VariadicSplit"}
+"""Layers whose result is no larger than what they are given first."""
 
 
 def _certain_size(value: Value, axis: int) -> int:
@@ -52,12 +55,29 @@ def _certain_size(value: Value, axis: int) -> int:
     return found
 
 
+def _largest_size(value: Value, axis: int) -> int | None:
+    """The largest size that OpenVINO knows an axis to have: of what a part is taken."""
+    while not isinstance(size := (value.tensor.shape or ())[axis], int):
+        node = value.producer
+        source = None if node is None or node.op_type not in _PARTS else node.inputs[0]
+        if source is None or source.rank != value.rank:
+            return None
+        value = source
+    return size
+
+
+def _is_short(value: Value, axis: int, first: Dim) -> bool:
+    """Whether the initial value of a carried one may be larger along an axis than OpenVINO knows this one to be."""
+    most = _largest_size(value, axis)
+    return most is not None and first != most and (not isinstance(first, int) or first > most)
+
+
 def _differs(value: Value, axis: int, first: Dim) -> bool:
     """Whether what OpenVINO knows of a carried value's size excludes the initial one's, or may."""
     size = (value.tensor.shape or ())[axis]
     if isinstance(size, int):
         return size != first
-    return _certain_size(value, axis) > (first if isinstance(first, int) else 0)
+    return _certain_size(value, axis) > (first if isinstance(first, int) else 0) or _is_short(value, axis, first)
 
 
 def losing_initial_value(assembly: Assembly, carried: dict[Value, Value]) -> set[Value]:
@@ -103,6 +123,9 @@ def with_initial_value(assembly: Assembly, value: Value, entered: Value, operand
     flat = vector(body, entered)
     same = body.Convert(body.Equal(flat, flat), destination_type="i64")
     nothing = body.Minimum(body.ReduceSum(same, i64(body, [0]), keep_dims=False), i64(body, 0))
+    if any(_is_short(value, axis, first[axis]) for axis in axes):  # of a part OpenVINO would know how large it can be
+        own = own_memory(assembly, value)
+        return body.Reshape(own, body.Add(shape_of(body, value), nothing), special_zero=False)
     sized = body.Gather(shape_of(body, value), i64(body, axes), i64(body, 0))
     ones = [1] * len(axes)
     return body.Slice(value, i64(body, [0] * len(axes)), body.Add(sized, nothing), i64(body, ones), i64(body, axes))

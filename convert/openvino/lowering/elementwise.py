@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -14,7 +14,7 @@ from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, flag, power_type, required, size_of_axis
 from ....passes.protos import DTYPES
-from ....passes.rewrite import Builder, Rule, collect, combine, renamed, rule
+from ....passes.rewrite import Builder, Rule, collect, combine, renamed, rule, view
 from ....passes.types import DType
 from ..attributes import BOOLEAN, kind_of
 from ..layers import HUB_ATTRIBUTES, LAYERS, OF_HUB, PLAIN, HubAttribute
@@ -26,6 +26,25 @@ from .tools import LARGEST, convert, element_type, number, saturated, scalar
 @rule("", "Identity")
 def identity(op: Builder, node: Node) -> Value:
     return required(node, 0)
+
+
+_WIDTH = 16
+"""Bits of the narrowest floats that OpenVINO's CPU has layers of: others it converts and moves only."""
+_UNCONVERTED = {DType.FLOAT4E2M1: 16, DType.FLOAT8E8M0: 4}
+"""Floats that it doesn't convert to integers of so many bits and more."""
+
+
+def _computed(op: Builder, node: Node, x: Value) -> Value:
+    """`x` as floats that OpenVINO's CPU computes with, which hold all of its numbers."""
+    dtype = dtype_of(node, x)
+    return convert(op, node, x, DType.FLOAT32) if dtype.is_float and dtype.bits < _WIDTH else x
+
+
+@rule("", "IsInf", "IsNaN")
+def kind_of_number(op: Builder, node: Node) -> Sequence[Value] | None:
+    x = required(node, 0)
+    wide = _computed(op, node, x)
+    return None if wide is x else op.apply(view(node, [wide]))
 
 
 @rule("", "Greater", "GreaterOrEqual")
@@ -115,6 +134,8 @@ def _cast(op: Builder, node: Node, x: Value, target: DType) -> Value:
     source = dtype_of(node, x)
     if source is target:
         return x
+    if target is DType.BOOL or (target.is_integer and target.bits >= _UNCONVERTED.get(source, target.bits + 1)):
+        x = _computed(op, node, x)
     if target is DType.BOOL:
         return op.NotEqual(x, number(op, node, 0, x))
     if target is DType.FLOAT8E8M0:

@@ -139,16 +139,36 @@ def unique(op: Builder, node: Node) -> tuple[Value, ...]:
         order = list(range(rank_of(node, data)))
         order.insert(0, order.pop(axis_of(node, axis, len(order))))
         data = transpose(op, data, order)
+    wide = convert(op, node, data, DType.INT32) if dtype.bits < 32 and not dtype.is_float else data
     found, *others = op.Unique(
-        convert(op, node, data, DType.INT32) if dtype.bits < 32 and not dtype.is_float else data,
+        _with_some(op, node, wide),
         i64(op, 0),
         sorted=flag(node, "sorted", 1),
         index_element_type="i64",
         count_element_type="i64",
         _outputs=4,
     )
+    if not _has_some(data):  # there are no more than were given
+        sizes, none = shape_of(op, data), [0] * rank_of(node, data)
+        every = i64(op, list(range(len(none))))
+        found = op.Slice(found, i64(op, none), sizes, i64(op, [1] * len(none)), every)
+        others = [slice_axis(op, each, 0, slice_axis(op, sizes, 0, 1)) for each in others]
     found = transpose(op, convert(op, node, found, dtype), np.argsort(order).tolist())
     return (found, *others)[: len(node.outputs)]
+
+
+def _has_some(data: Value) -> bool:
+    """Whether there certainly are elements."""
+    return data.tensor.static_shape is not None and 0 not in data.tensor.static_shape
+
+
+def _with_some(op: Builder, node: Node, data: Value) -> Value:
+    """Zeros where there are no elements, as many as it takes for each axis to have one: OpenVINO's CPU leaves open
+    how many of none are unique, which fails in the layers behind."""
+    if _has_some(data):
+        return data
+    missing = op.Maximum(op.Subtract(i64(op, 1), shape_of(op, data)), i64(op, 0))
+    return op.Pad(data, i64(op, [0] * rank_of(node, data)), missing, number(op, node, 0, data), pad_mode="constant")
 
 
 def _just_above(op: Builder, overlap: Value | None) -> Value:

@@ -98,11 +98,25 @@ def _by_loop(op: Builder, node: Node, hidden: int) -> list[Value] | None:
     return None if told == node.inputs else by_function(op, view(node, told))
 
 
+def _of_nothing(op: Builder, node: Node, hidden: int) -> list[Value]:
+    """What sequences are that have no step, or of which there are none: zeros, or nothing. OpenVINO's CPU doesn't load
+    or run them."""
+    x, first = required(node, 0), flag(node, "layout")
+    length, batch = (size_of(op, node, x, axis) for axis in ((1, 0) if first else (0, 1)))
+    directions = i64(op, [2 if node.attributes.get("direction") == "bidirectional" else 1])
+    width, zero = i64(op, [hidden]), number(op, node, 0, x)
+    every = [batch, length, directions, width] if first else [length, directions, batch, width]
+    last = [batch, directions, width] if first else [directions, batch, width]
+    return [op.Broadcast(zero, concat(op, sizes)) for sizes in (every, last, last)][: len(node.outputs)]
+
+
 @rule("", "LSTM", "GRU", "RNN")
 def recurrent(op: Builder, node: Node) -> list[Value] | None:
     x, weights, recurrence = (required(node, index) for index in range(3))
     kind = node.op_type
     hidden = _hidden(node, recurrence)
+    if 0 in (size_of_axis(x, 0), size_of_axis(x, 1)):
+        return _of_nothing(op, node, hidden)
     attributes = _attributes(node, hidden)
     disregarded = node.input(4) is not None and x.tensor.static_shape is None  # by OpenVINO's CPU: the lengths
     if attributes is None or disregarded:
@@ -145,7 +159,7 @@ def recurrent(op: Builder, node: Node) -> list[Value] | None:
     )
     every = transpose(op, made[0], [0, 2, 1, 3] if batch_first else [2, 1, 0, 3])
     lasts = made[1:]
-    if not size_of_axis(data, 1):
+    if size_of_axis(data, 1) is None:
         # without a step OpenVINO's CPU leaves them as memory was; ONNX Runtime gives 0
         some = op.Greater(length, i64(op, [0]))
         lasts = [op.Select(some, last, zero) for last in lasts]
