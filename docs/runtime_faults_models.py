@@ -1081,6 +1081,17 @@ def reference_inserted_last() -> tuple[Any, Any]:
     return reference_run(text, x=np.float32(1), z=np.float32(2), n=np.array(2)), [1.0, 1.0, 2.0]
 
 
+@_fault(
+    "reference",
+    "A float with a fraction is none of the integers of OneHotEncoder",
+    "OneHotEncoder: floats are cast to integers; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_one_hot_fractions() -> tuple[Any, Any]:
+    text = "g (float[1] x) => (float[1, 2] y) { y = ai.onnx.ml.OneHotEncoder <cats_int64s = [1, 2]> (x) }"
+    return reference_run(text, x=np.float32([2.5])), [[0.0, 1.0]]
+
+
 # XLA -----------------------------------------------------------------------------------------------
 
 
