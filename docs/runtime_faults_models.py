@@ -769,7 +769,7 @@ def onnxruntime_split_axis() -> tuple[Any, Any]:
     "onnxruntime",
     "MeanVarianceNormalization of equal numbers is NaN",
     "its definition, which adds 1e-9 to the deviation",
-    "no",
+    _NAMED,
 )
 def onnxruntime_no_variance() -> tuple[Any, Any]:
     text = "g (float[2] x) => (float[2] y) { y = MeanVarianceNormalization <axes = [0]> (x) }"
