@@ -183,6 +183,16 @@ def test_operators_are_run_in_the_version_that_the_model_has(tmp_path: Path) -> 
     assert event.text.startswith("RoiAlign-22: RoiAlign is given NaN")
 
 
+def test_what_an_older_version_is_made_of_is_not_its_kernel(tmp_path: Path) -> None:
+    """Scales that are given at run time let the hub's Resize be made of Gathers in version 9, which has an Upsample."""
+    text = 'g (int32[1, 4] x, float[2] s) => (int32[a, b] y) { y = Upsample <mode = "linear"> (x, s) }'
+    feed = {"x": np.int32([[6, 6, -4, 6]]), "s": np.float32([1, 1.5])}
+    distance, event = judged(text, feed, tmp_path, opset=9)
+    assert distance > 64
+    assert event.kind == EXPLAINED
+    assert event.text.startswith("Resize-19: Resize is given integers")
+
+
 def test_what_rounding_decides_is_nobodys_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The logarithm of a sum that cancels by the order it is made in; and a wrong one of a sum that doesn't."""
     text = "g (float[4] x) => (float[1] y) { y = ReduceLogSum (x) }"
