@@ -780,7 +780,7 @@ def onnxruntime_split_axis() -> tuple[Any, Any]:
     "onnxruntime",
     "MeanVarianceNormalization of equal numbers is NaN",
     "its definition, which adds 1e-9 to the deviation",
-    "no",
+    _NAMED,
 )
 def onnxruntime_no_variance() -> tuple[Any, Any]:
     text = "g (float[2] x) => (float[2] y) { y = MeanVarianceNormalization <axes = [0]> (x) }"
@@ -1090,6 +1090,17 @@ def reference_inserted_last() -> tuple[Any, Any]:
     text = """g (float x, float z, int64 n) => (float[3] y) { p = SequenceConstruct (x, x)
         s = SequenceInsert (p, z, n) y = ConcatFromSequence <axis = 0, new_axis = 1> (s) }"""
     return reference_run(text, x=np.float32(1), z=np.float32(2), n=np.array(2)), [1.0, 1.0, 2.0]
+
+
+@_fault(
+    "reference",
+    "A float with a fraction is none of the integers of OneHotEncoder",
+    "OneHotEncoder: floats are cast to integers; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_one_hot_fractions() -> tuple[Any, Any]:
+    text = "g (float[1] x) => (float[1, 2] y) { y = ai.onnx.ml.OneHotEncoder <cats_int64s = [1, 2]> (x) }"
+    return reference_run(text, x=np.float32([2.5])), [[0.0, 1.0]]
 
 
 # XLA -----------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ from .protos import AttributeRef, TypedList, attribute_to_proto, tensor_to_proto
 from .schema_check import problem
 from .schemas import schema
 from .tensor import TensorData
-from .types import DType, OptionalType, Shape, TensorType, Type, merge, tensor
+from .types import DType, OptionalType, Shape, TensorType, Type, conflict, merge, tensor
+from .windows import POOLS, sizes_of_pool
 
 FORMAL = "formal"
 """Key in the `meta` of a region's input: the type that the model itself declares for it."""
@@ -97,7 +98,10 @@ def small_data(value: Value, look: Look | None = None) -> TensorData | None:
 
 
 def _corrected(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
-    """The types, with sizes that ONNX's inference doesn't see: a tensor without elements has none that isn't zero."""
+    """The types, with sizes that ONNX's inference doesn't see: a tensor without elements has none that isn't zero, a
+    pool no window that would begin in the padding at the end."""
+    if node.domain == "" and node.op_type in POOLS and (sizes := sizes_of_pool(node)):
+        return [_with_last(found, sizes[0]) for found in types]
     if node.op == ("", "Einsum"):
         (found,) = types
         return [TensorType(found.dtype, einsum_shape(node))] if isinstance(found, TensorType) else types
@@ -105,6 +109,13 @@ def _corrected(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
     if shape is None or 0 not in shape:
         return types
     return [TensorType(DType.INT64, (len(shape), 0))]
+
+
+def _with_last(type: Type | None, sizes: tuple[int, ...]) -> Type | None:
+    """The type with these sizes along its last axes."""
+    if not isinstance(type, TensorType) or type.shape is None or len(type.shape) < len(sizes):
+        return type
+    return TensorType(type.dtype, (*type.shape[: -len(sizes)], *sizes))
 
 
 def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
@@ -164,12 +175,22 @@ def infer(graph: Graph, *, known: bool = False) -> None:
 
 
 def _infer(graph: Graph, known: bool) -> None:
+    """What is declared wins, but for what follows from a pool of which ONNX's older inference finds other sizes."""
+    doubted: set[Value | None] = set()
     for node in graph.topological():
-        if not known and not node.regions and all(_is_settled(value.type) for value in node.outputs):
+        follows = not doubted.isdisjoint(node.inputs) or _is_miscounted(node)
+        doubted.update(node.outputs if follows else ())
+        if not known and not follows and not node.regions and all(_is_settled(value.type) for value in node.outputs):
             continue
         for value, found in zip(node.outputs, infer_node(node), strict=False):
             if found is not None:
-                value.type = merge(value.type, found)
+                value.type = found if follows and conflict(value.type, found) else merge(value.type, found)
+
+
+def _is_miscounted(node: Node) -> bool:
+    """Whether it is a pool that ONNX's inference before version 22 finds more windows of than there are."""
+    sizes = sizes_of_pool(node) if node.domain == "" and node.op_type in POOLS else None
+    return sizes is not None and sizes[0] != sizes[1]
 
 
 def _is_settled(type: Type | None) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .attributes import NodeAttributes
 from .errors import InvalidModel, Unsupported
 from .graph import Node, Value
 from .types import DType
@@ -66,6 +67,12 @@ def size_of_axis(value: Value, axis: int) -> int | None:
         return None
     found = shape[axis]
     return found if isinstance(found, int) else None
+
+
+def addend_of(gemm: Node) -> Value | None:
+    """What a Gemm adds to its product; None where `beta` is 0, as in BLAS, ONNX Runtime and onnx's reference: 0 times
+    NaN isn't added."""
+    return gemm.input(2) if NodeAttributes(gemm).float("beta") else None
 
 
 def axis_of(node: Node, axis: int, rank: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .attributes import NodeAttributes
+from .graph import Node
 
 POOLS = frozenset(("AveragePool", "LpPool", "MaxPool"))
 
@@ -99,6 +100,27 @@ def windows(attrs: NodeAttributes, spatial: Sequence[int], kernel: Sequence[int]
     return Windows(
         tuple(spatial), tuple(kernel), tuple(strides), tuple(dilations), tuple(before), tuple(after), tuple(output)
     )
+
+
+def sizes_of_pool(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The sizes along the spatial axes of what a pool gives that rounds up, and those that ONNX's inference before
+    version 22 makes of them, which counts windows that would begin in the padding at the end, too; None where the data
+    are of open sizes, or it doesn't round up."""
+    attrs, shape = NodeAttributes(node), node.inputs[0].tensor.shape if node.inputs and node.inputs[0] else None
+    if not attrs.flag("ceil_mode") or attrs.string("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or shape is None:
+        return None
+    spatial = [size for size in shape[2:] if isinstance(size, int)]
+    kernel = attrs.ints("kernel_shape", ())
+    if not spatial or len(spatial) < len(shape) - 2 or len(kernel) != len(spatial):
+        return None
+    view = windows(attrs, spatial, kernel)
+    rooms = (
+        size + first + last - extent(width, dilation)
+        for size, first, last, width, dilation in zip(
+            view.spatial, view.before, view.after, view.kernel, view.dilations, strict=True
+        )
+    )
+    return view.output, tuple(-(-room // stride) + 1 for room, stride in zip(rooms, view.strides, strict=True))
 
 
 def transposed(attrs: NodeAttributes, spatial: Sequence[int], kernel: Sequence[int]) -> list[tuple[int, int, int]]:

@@ -6,16 +6,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..passes.attributes import NodeAttributes
 from ..passes.graph import Graph, Node
 from .executor import Executor, never_compile
 from .oracles.ranges import exceeds_int32
 from .plan import Call
 
-Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty"]
+Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty", "equal"]
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
 within int32 that float32 may not hold; integers of a type of 32 bits or less; a size of 1 among few integers; int32
-whose squares add up to what no int32 holds; no elements."""
+whose squares add up to what no int32 holds; no elements; equal numbers along the axes that an operator goes along."""
 
 _HUGE = 2.0**31
 _WIDE = 2**24
@@ -48,6 +49,8 @@ class SpecialValues:
 
         def run(*operands: Any) -> Any:
             found = set[Special]().union(*map(special_kinds, operands))
+            if node.op_type == "MeanVarianceNormalization" and _has_equals(node, operands[0]):
+                found.add("equal")
             results = call(*operands)
             if any(map(exceeds_int32, results if isinstance(results, tuple | list) else [results])):
                 found.add("long")  # a product of small integers is computed in as many bits as one of large ones
@@ -56,6 +59,13 @@ class SpecialValues:
             return results
 
         return run
+
+
+def _has_equals(node: Node, x: Any) -> bool:
+    """Whether there are equal numbers, and no others, along the axes that a node normalizes."""
+    axes = tuple(NodeAttributes(node).ints("axes", (0, 2, 3)))
+    with np.errstate(invalid="ignore"):
+        return bool(x.size) and bool((x.max(axis=axes) == x.min(axis=axes)).any())
 
 
 def special_kinds(operand: Any) -> set[Special]:

@@ -8,6 +8,7 @@ are known, int64 scalars or vectors of the graph (or array expressions) where on
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Any, Protocol
@@ -164,8 +165,9 @@ def reshape(op: Builder, value: Value, dims: Sequence[Dim | None]) -> Value:
     """`value` in another shape; a constant is only seen differently.
 
     Args:
-        dims: sizes, one of which may be -1 (what is left). None: the size that the value has at that place, which
-            stands behind numbers and single sizes only. 0 is a size like any other.
+        dims: sizes, one of which may be -1 (what is left, of the other axes where the first ones are None: that is a
+            size of no images, too). None: the size that the value has at that place, which stands behind numbers and
+            single sizes only. 0 is a size like any other.
 
     Raises:
         InvalidModel: a constant hasn't as many elements.
@@ -173,14 +175,40 @@ def reshape(op: Builder, value: Value, dims: Sequence[Dim | None]) -> Value:
     shape = _open_shape(dims)
     if shape is not None:
         return _reshape_open(op, value, shape)
+    dims = _with_rest(op, value, dims)
     given = [size_of_axis(value, axis) if dim is None else dim for axis, dim in enumerate(dims)]
     sizes = static_shape_of([0 if dim is None else dim for dim in given])
     if sizes is not None and None not in given:
         return _reshape_known(op, value, sizes)
-    if sizes is not None and all(size or dim is None for size, dim in zip(sizes, given, strict=True)):
+    copied = [dim is None or size_of_axis(value, axis) == 0 for axis, dim in enumerate(given)]
+    if sizes is not None and len(sizes) == len(given) and all(map(operator.or_, map(bool, sizes), copied)):
         return op.Reshape(value, op.const(sizes, DType.INT64))  # where 0 copies a size
     whole = [op.Shape(value, start=axis, end=axis + 1) if dim is None else dim for axis, dim in enumerate(given)]
     return op.Reshape(value, shape_vector(op, whole), allowzero=1)
+
+
+def _with_rest(op: Builder, value: Value, dims: Sequence[Dim | None]) -> Sequence[Dim | None]:
+    """The sizes, with what is left said where sizes before it are kept that may be 0: it doesn't follow from these."""
+    first = next((place for place, dim in enumerate(dims) if dim is not None), len(dims))
+    rest = next((place for place, dim in enumerate(dims) if isinstance(dim, int) and dim == -1), None)
+    if rest is None or all(size_of_axis(value, axis) for axis in range(first)):
+        return dims
+    shape, others = value.tensor.shape, [dim for dim in (*dims[first:rest], *dims[rest + 1 :]) if dim is not None]
+    own, known = (shape or (None,))[first:], static_shape_of(others)
+    divisor = None if known is None else math.prod(known)
+    if divisor == 0 or len(others) < len(dims) - first - 1:
+        return dims
+    sizes = [size for size in own if isinstance(size, int)]
+    left: Dim
+    if shape is not None and len(sizes) == len(own) and divisor is not None:
+        left = math.prod(sizes) // divisor
+    else:
+        left = op.ReduceProd(op.Shape(value, start=first), op.const([0]))
+        if divisor is None:
+            left = op.Div(left, op.Max(op.ReduceProd(shape_vector(op, others), op.const([0])), op.const([1])))
+        elif divisor != 1:
+            left = op.Div(left, op.const([divisor]))
+    return [*dims[:rest], left, *dims[rest + 1 :]]
 
 
 def _reshape_known(op: Builder, value: Value, sizes: list[int]) -> Value:

@@ -14,7 +14,7 @@ from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..opset.steps import chained
-from ..preconditions import dtype_of, rank_of, required
+from ..preconditions import addend_of, dtype_of, rank_of, required
 from ..rewrite import Builder, collect, combine, rule
 from ..types import HALVES, DType
 from ..windows import windows
@@ -119,7 +119,7 @@ def general_product(op: Builder, node: Node) -> Value:
     Raises:
         Unsupported: integers by a factor that is none.
     """
-    attrs, a, b, c = NodeAttributes(node), required(node, 0), required(node, 1), node.input(2)
+    attrs, a, b, c = NodeAttributes(node), required(node, 0), required(node, 1), addend_of(node)
     kind = dtype_of(node, a)
     dtype = DType.FLOAT32 if kind in HALVES and attrs.float("alpha") != 1 else kind
 

@@ -148,10 +148,11 @@ def normalizer(op: Builder, node: Node) -> Value:
 
 @rule(ML, "Scaler")
 def scaler(op: Builder, node: Node) -> Value:
-    """Scaler-1: (x - offset) * scale."""
-    x, attrs = as_floats(op, node, required(node, 0)), NodeAttributes(node)
-    shifted = op.Sub(x, numbers(op, attrs.floats("offset")))
-    return op.Mul(shifted, numbers(op, attrs.floats("scale")))
+    """Scaler-1: (x - offset) * scale; of float64 rounded at the end."""
+    x, attrs = required(node, 0), NodeAttributes(node)
+    kind = DType.FLOAT64 if dtype_of(node, x) is DType.FLOAT64 else DType.FLOAT32
+    offset, scale = (numbers(op, np.float32(attrs.floats(name)), kind) for name in ("offset", "scale"))
+    return as_floats(op, node, op.Mul(op.Sub(cast(op, node, x, kind), offset), scale))
 
 
 def _pool(attrs: NodeAttributes) -> dict[int, list[tuple[Any, ...]]]:

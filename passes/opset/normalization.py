@@ -40,8 +40,8 @@ from .steps import (
 
 def _reshaped(op: StepBuilder, value: Value, like: Value) -> Value:
     """`value` in the shape of another of as many elements; where a size may be 0, that too."""
-    shape = like.tensor.static_shape
-    if shape is not None and all(shape):
+    shape = [-1 if not isinstance(size, int) else size for size in like.tensor.shape or (0,)]
+    if all(shape) and shape.count(-1) <= 1:
         return op.Reshape(value, numbers(op, shape), _types=[like.type])
     return op.reshape(value, op.Shape(like), like.type)
 
@@ -118,7 +118,7 @@ def _layer(op: StepBuilder, node: Node) -> list[Value]:
 def _grouped(op: StepBuilder, node: Node, stash: DType) -> Expr:
     """Each group of channels [N, G, everything else] standardized over its last axis, in the data's type."""
     x = required(node, 0)
-    groups = expr(op.newest, op.Reshape(x, numbers(op, [0, attribute(node, "num_groups"), -1])), stash)
+    groups = expr(op.newest, x).reshape(None, attribute(node, "num_groups"), -1).cast(stash)
     _, apart, variance = _moments(groups, [2])
     return (apart / _root(variance, node)).cast(dtype_of(node, x))
 
@@ -132,7 +132,7 @@ def _scaled(node: Node, made: Expr, column: Sequence[int]) -> Expr:
 def _by_channel(op: StepBuilder, node: Node) -> Made:
     """GroupNormalization-21: a scale and a bias for each channel, applied in the data's own type."""
     x = required(node, 0)
-    made = expr(op.newest, op.Reshape(_grouped(op, node, _stash(node)), op.Shape(x)))
+    made = expr(op.newest, _reshaped(op.newest, _grouped(op, node, _stash(node)).value(), x))
     return _scaled(node, made, [-1, *[1] * (rank_of(node, x) - 2)]).value()
 
 
@@ -158,7 +158,7 @@ def _per_channel(op: StepBuilder, node: Node) -> Made:
 def _by_group(op: StepBuilder, node: Node) -> Made:
     """GroupNormalization-18: a scale and a bias for each group."""
     x = required(node, 0)
-    return op.Reshape(_scaled(node, _grouped(op, node, work_type(dtype_of(node, x))), [-1, 1]), op.Shape(x))
+    return _reshaped(op.newest, _scaled(node, _grouped(op, node, work_type(dtype_of(node, x))), [-1, 1]).value(), x)
 
 
 def _by_mean_and_variance(op: StepBuilder, node: Node) -> Made:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..attributes import NodeAttributes
-from ..build import Expr, expr, product, shape_vector, size_of, where
+from ..build import Expr, expr, product, reshape, shape_vector, size_of, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
@@ -149,7 +149,7 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
     for axis, line in enumerate(lines[1:], 1):
         inside = inside & expanded(line.inside, axis)
     inside = inside.reshape(kernel, -1)
-    seen = gathered(op, op.Reshape(data, numbers(op, [0, 0, -1])), by_rows.reshape(kernel, -1), 2)
+    seen = gathered(op, reshape(op, data, [None, None, -1]), by_rows.reshape(kernel, -1), 2)
     seen = op.Where(inside.value(), seen, op.const(np.full(1, -np.inf), data.tensor.dtype), _types=[seen.type])
     top = op.ReduceMax(seen, numbers(op, 2))
     hit = op.And(op.Not(op.Less(seen, top)), inside.value())
@@ -159,8 +159,8 @@ def _with_indices(op: StepBuilder, node: Node, data: Value, lines: Sequence[_Lin
     images, channels = size_of(op, data, 0), size_of(op, data, 1)
     planes = arange(images).reshape(-1, 1, 1, 1) * channels + arange(channels).reshape(-1, 1, 1)
     index = expr(op, position) + planes * product([line.length for line in lines])
-    shape = shape_vector(op, [0, 0, *(line.windows for line in lines)])
-    return [op.Reshape(top, shape), op.Reshape(index.value(), shape)]
+    shape = [None, None, *(line.windows for line in lines)]
+    return [reshape(op, top, shape), reshape(op, index.value(), shape)]
 
 
 # Col2Im, MaxUnpool --------------------------------------------------------------------------------------------
@@ -197,12 +197,12 @@ def _column_to_image(op: StepBuilder, node: Node) -> Made:
     index = candidates * product(counts) + flattened(positions, counts)
     index, valid = _squeezed(index.clip(0, last - 1), valid)
     work = work_type(kind) if kind.is_float else kind if kind.bits >= 32 else DType.INT32
-    rows = op.Reshape(as_type(op, data, work), shape_vector(op, [0, -1, last]))
+    rows = reshape(op, as_type(op, data, work), [None, -1, last])
     seen = gathered(op, rows, index, 2)
     if valid.array is None or not valid.array.all():
         seen = op.Where(valid.value(), seen, op.const(np.zeros(1), work), _types=[seen.type])
     made = op.ReduceSum(seen, numbers(op, 2), keepdims=0)
-    return as_type(op, op.Reshape(made, shape_vector(op, [0, 0, *sizes])), kind)
+    return as_type(op, reshape(op, made, [None, None, *sizes]), kind)
 
 
 def _max_unpool(op: StepBuilder, node: Node) -> Made:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..build import Expr, concat, expr, product, shape_vector, size_of, where
+from ..build import Expr, concat, expr, product, reshape, shape_vector, size_of, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
@@ -96,7 +96,7 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
         raise Unsupported(node, f"{kind.value} can't be interpolated by other operators")
     work = work_type(kind) if mode != "nearest" else kind
     points = as_type(op, grid, work_type(dtype_of(node, grid)))
-    points = op.Reshape(points, numbers(op, [0, -1, axes]))
+    points = reshape(op, points, [None, -1, axes])
     lengths = [size_of(op, data, 2 + axis) for axis in range(axes)]
     taps = [
         _grid_taps(
@@ -120,8 +120,8 @@ def _grid_sample(op: StepBuilder, node: Node) -> Made:
             seen = op.Where(weight.cast(DType.BOOL).value(), seen, nothing, _types=[seen.type])
         parts.append(seen)
     made = op.Transpose(chained(op, "Add", parts), perm=[1, 0, 2])
-    shape = [0, 0, *(size_of(op, grid, 1 + axis) for axis in range(axes))]
-    return as_type(op, op.Reshape(made, shape_vector(op, shape)), kind)
+    shape = [None, None, *(size_of(op, grid, 1 + axis) for axis in range(axes))]
+    return as_type(op, reshape(op, made, shape), kind)
 
 
 _SAMPLED = {"bilinear": "linear", "bicubic": "cubic"}
@@ -255,7 +255,7 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     pads, positions = attribute(node, "pads") or [0] * 2 * axes, math.prod(window)
     lengths = [size_of(op, data, 2 + axis) for axis in range(axes)]
     goals = [size_of(op, offset, 2 + axis) for axis in range(axes)]
-    shifts = op.Reshape(as_type(op, offset, work), numbers(op, [0, regions, positions, axes, -1]))
+    shifts = reshape(op, as_type(op, offset, work), [None, regions, positions, axes, -1])
     inside = np.stack(np.unravel_index(np.arange(positions), window))
     outside = unravelled(arange(product(goals)), goals)
     taps = []
@@ -265,7 +265,7 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
         position = start + outside[axis].cast(work) * strides[axis] + shift
         taps.append(_between(position, length.cast(work)))
     first = arange(size_of(op, data, 0)).reshape(-1, 1, 1, 1) * regions + np.arange(regions).reshape(-1, 1, 1)
-    split = op.Reshape(as_type(op, data, work), shape_vector(op, [0, regions, -1, *lengths]))
+    split = reshape(op, as_type(op, data, work), [None, regions, size_of(op, data, 1) // regions, *lengths])
     rows = _rows(op, split, [2, 0, 1, *range(3, axes + 3)])
     parts = [
         weighted(op, gathered(op, rows, index, 1), weight)
@@ -274,12 +274,12 @@ def _deform_conv(op: StepBuilder, node: Node) -> Made:
     columns = chained(op, "Add", parts)  # channels of a region, images, regions, positions of the kernel, output
     mask, bias = node.input(4), node.input(3)
     if mask is not None:
-        columns = op.Mul(columns, op.Reshape(as_type(op, mask, work), numbers(op, [0, regions, positions, -1])))
+        columns = op.Mul(columns, reshape(op, as_type(op, mask, work), [None, regions, positions, -1]))
     columns = op.Transpose(columns, perm=[1, 2, 0, 3, 4])
     outer, inner = size_of(op, weights, 0), size_of(op, weights, 1) * positions
-    columns = op.Reshape(columns, shape_vector(op, [0, groups, inner, -1]))
+    columns = reshape(op, columns, [None, groups, inner, product(goals)])
     matrix = op.Reshape(as_type(op, weights, work), shape_vector(op, [groups, -1, inner]))
-    made = op.Reshape(op.MatMul(matrix, columns), shape_vector(op, [0, outer, *goals]))
+    made = reshape(op, op.MatMul(matrix, columns), [None, outer, *goals])
     if bias is not None:
         made = op.Add(made, op.Reshape(as_type(op, bias, work), numbers(op, [-1, *[1] * axes])))
     return as_type(op, made, kind)
@@ -309,7 +309,7 @@ def _affine_grid(op: StepBuilder, node: Node) -> Made:
         columns.insert(0, line.cast(work).reshape(-1, 1))
     columns.append(columns[0] * 0 + 1)
     made = op.MatMul(concat(op, columns, 1), op.Transpose(as_type(op, theta, work), perm=[0, 2, 1]))
-    return as_type(op, op.Reshape(made, shape_vector(op, [0, *lengths, axes])), kind)
+    return as_type(op, reshape(op, made, [None, *lengths, axes]), kind)
 
 
 ROWS = {

@@ -155,7 +155,8 @@ def gemm(em: Emitter, attrs: Attributes, inputs: list[Tensor | None]) -> Tensor:
     a = transposed(em, a, (1, 0)) if attrs.flag("transA") else a
     b = transposed(em, b, (1, 0)) if attrs.flag("transB") else b
     found = _scaled(em, product(em, a, b), attrs.float("alpha"))
-    return found if c is None else calculated(em, "Add", found, _scaled(em, c, attrs.float("beta")))
+    beta = attrs.float("beta")
+    return found if c is None or not beta else calculated(em, "Add", found, _scaled(em, c, beta))
 
 
 def _scaled(em: Emitter, tensor: Tensor, factor: float) -> Tensor:

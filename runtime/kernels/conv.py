@@ -167,7 +167,7 @@ def deform_conv(
     for n in range(x.shape[0]):
         for part in range(shared):
             channels = slice(part * each, (part + 1) * each)
-            places = np.moveaxis(points + moved[n, part], 1, 0)
+            places = np.moveaxis(attrs.operated(points + moved[n, part]), 1, 0)
             seen = interpolated(image[n, channels], list(map(linear_taps, places, x.shape[2:])))
             columns[n, channels] = seen if weights is None else seen * weights[n, part]
     flat = columns.reshape(x.shape[0], group, -1, math.prod(view.output))

@@ -26,14 +26,18 @@ def _by_rows(a: Array, b: Array, product: Callable[[Array], Array]) -> Array:
 
 
 def gemm(attrs: Attributes, a: Array, b: Array, c: Array | None = None) -> Array:
-    """alpha * A' * B' + beta * C; integers by fractions are computed in float64 and truncated, all others wrap."""
+    """alpha * A' * B' + beta * C; integers by fractions are computed in float64 and truncated, all others wrap.
+
+    Where `beta` is 0, C isn't added at all, as in BLAS, ONNX Runtime and onnx's reference: it may be NaN.
+    """
     left, right = widened(a), widened(b)
     product = np.matmul(left.T if attrs.flag("transA") else left, right.T if attrs.flag("transB") else right)
     result = _scaled(product, attrs.float("alpha"))
     if c is not None:
-        result = result + _scaled(widened(c), attrs.float("beta"))
-        if result.shape != product.shape:
+        beta = attrs.float("beta")
+        if np.broadcast_shapes(c.shape, product.shape) != product.shape:
             raise ValueError(f"C {list(c.shape)} doesn't broadcast to {list(product.shape)}")
+        result = result + _scaled(widened(c), beta) if beta else result
     return result.astype(a.dtype, copy=False)
 
 

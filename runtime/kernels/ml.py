@@ -126,7 +126,8 @@ def one_hot_encoder(attrs: Attributes, x: Array) -> Array:
 
 def scaler(attrs: Attributes, x: Array) -> Array:
     offset, scale = np.array(attrs.floats("offset"), np.float32), np.array(attrs.floats("scale"), np.float32)
-    return (x.astype(attrs.single) - offset) * scale
+    wide = np.result_type(x, attrs.single) if x.dtype.kind == "f" else attrs.single  # float64 is rounded at the end
+    return ((x.astype(wide) - offset) * scale).astype(attrs.single)
 
 
 def zip_map(attrs: Attributes, x: Array) -> list[dict[Any, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.aionnxml.op_one_hot_encoder import OneHotEncoder
 from onnx.reference.ops.op_affine_grid import AffineGrid
 from onnx.reference.ops.op_dynamic_quantize_linear import DynamicQuantizeLinear
 from onnx.reference.ops.op_erf import Erf
@@ -101,10 +102,23 @@ def _grids_for_others(op: OpRun, inputs: Sequence[Any], attributes: dict[str, An
     return "makes a grid for each matrix of AffineGrid, not each image" if inputs[1][0] != len(inputs[0]) else ""
 
 
-def _splits_nothing(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
-    """As Python does where a delimiter is given; ONNX's text doesn't say."""
-    empty = attributes.get("delimiter") and (np.asarray(inputs[0]) == "").any()
-    return "makes one part of an empty text in StringSplit, of which ONNX Runtime makes none" if empty else ""
+def _splits_as_python(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """ONNX's text doesn't say what of an empty text is, what white space is, nor whether it may end what is left."""
+    texts, most = list(map(str, np.asarray(inputs[0]).flat)), attributes.get("maxsplit")
+    if attributes.get("delimiter"):
+        return "makes one part of an empty text in StringSplit, of which ONNX Runtime makes none" if "" in texts else ""
+    if any(one.isspace() and one != " " for text in texts for one in text):
+        return "takes more than blanks for the white space of StringSplit, as ONNX Runtime doesn't"
+    last = (text.split(None, -1 if most is None else most)[-1:] for text in texts)
+    left = any(part.endswith(" ") for parts in last for part in parts)
+    return "leaves blanks at the end of a text of StringSplit, which ONNX Runtime cuts off" if left else ""
+
+
+def _looks_for_fractions(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """ONNX casts floats to integers first."""
+    x = np.asarray(inputs[0])
+    found = x.dtype.kind == "f" and (x != np.trunc(x)).any()
+    return "looks for the fractions of floats among the integers of OneHotEncoder" if found else ""
 
 
 def _sorts_or_takes_rows(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
@@ -130,8 +144,9 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (SoftmaxCrossEntropyLoss, _below_zero),
     (QLinearMatMul, _rounds_last),
     (SequenceInsert, _counts_from_the_first),
-    (StringSplit, _splits_nothing),
+    (StringSplit, _splits_as_python),
     (AffineGrid, _grids_for_others),
+    (OneHotEncoder, _looks_for_fractions),
     (Optional, _puts_into_a_list),
     (Unique, _sorts_or_takes_rows),
 )
@@ -156,4 +171,4 @@ def _watched(base: type[OpRun], told: Told, note: Note) -> type[OpRun]:
             note(what)
         return base._run(self, *inputs, **attributes)
 
-    return type(base.__name__, (base,), {"op_domain": "", "_run": run})
+    return type(base.__name__, (base,), {"op_domain": base.op_domain, "_run": run})

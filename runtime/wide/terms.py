@@ -173,6 +173,7 @@ WEIGHED = frozenset({"Resize", "Upsample", "RNN", "GRU", "LSTM"})
 FIRST_STEPS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization"), (0,)),
     **dict.fromkeys(("RNN", "GRU", "LSTM", "Gemm"), (0, 1)),
+    "DeformConv": (2,),  # places, of which the image's elements have shares
 }
 """Operators in steps, of which the first look at these inputs alone: where those are constants, another file may hold
 rounded what they make of them."""

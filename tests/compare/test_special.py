@@ -163,6 +163,19 @@ def test_nan_among_what_is_divided_by_the_largest_is_seen(x, kinds, tmp_path):
     assert bool(known_habit("onnxruntime", {"Normalizer": kinds})) == bool(kinds)
 
 
+@pytest.mark.parametrize(("x", "kinds"), [([[2, 1], [2, 3]], ["equal"]), ([[2, 2], [1, 3]], [])])
+def test_equal_numbers_that_are_normalized_are_seen(x, kinds, tmp_path):
+    """ONNX Runtime makes NaN of no deviation exactly where it is told; a conversion isn't "different" for it."""
+    text = "(float[2,2] x) => (float[2,2] y) { y = MeanVarianceNormalization<axes = [0]>(x) }"
+    path, rows = saved(text, tmp_path), np.float32(x)
+    (found,) = onnxruntime.InferenceSession(path).run(None, {"x": rows})
+    assert np.isnan(found).any() == bool(kinds)
+    assert watched(text, tmp_path, x=rows).get("MeanVarianceNormalization", []) == kinds
+    assert bool(known_habit("onnxruntime", {"MeanVarianceNormalization": kinds})) == bool(kinds)
+    convert(path, tmp_path / "m.hlo", verify=0)
+    assert verify(path, tmp_path / "m.hlo", inputs=[{"x": rows}]).verdict != "different"
+
+
 WITHOUT_STEPS = """(float[T,1,2] x) => (float[1,1,1] c)
     <float[1,4,2] w = {1,2,3,4,5,6,7,8}, float[1,4,1] r = {1,2,3,4}> { y, h, c = LSTM<hidden_size = 1>(x, w, r) }"""
 

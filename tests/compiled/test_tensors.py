@@ -212,11 +212,14 @@ def test_gemm(kind: str) -> None:
 
     def build(b: Body, i: object, e: Any) -> list[Any]:
         made = [b.Gemm(e, w, c, transB=1), b.Gemm(v, w, None, transA=1, transB=1)]
-        return made + ([b.Gemm(e, v, np.array(2, kind), alpha=0.5, beta=3.0)] if kind == "float64" else [])
+        others = (2, 3.0), (np.nan, 0.0)
+        scaled = [b.Gemm(e, v, np.array(c, kind), alpha=0.5, beta=beta) for c, beta in others if kind == "float64"]
+        return made + scaled
 
     found = each_pass(build, x, declared=False, trips=2)
     expected = [np.stack([e @ w.T + c for e in x]), np.stack([v.T @ w.T] * 2)]
-    same(found, *expected, *([np.stack([e @ v / 2 + 6 for e in x])] if kind == "float64" else []))
+    scaled = [np.stack([e @ v / 2 + more for e in x]) for more in (6, 0) if kind == "float64"]
+    same(found, *expected, *scaled)
 
 
 # placing -----------------------------------------------------------------------------------------

@@ -29,6 +29,8 @@ class Target(Protocol):
 
     holds_text: bool
     open_sizes: bool
+    exact: bool
+    """Whether float64 is computed as such."""
 
     def run(self, graph: Graph, feeds: dict[str, Any]) -> list[np.ndarray]: ...
 

@@ -14,6 +14,7 @@ class OpenVINO:
     """A target of `check`."""
 
     holds_text = open_sizes = True
+    exact = False
 
     def __init__(self, runner: Runner | None = None) -> None:
         self.runner = runner or Runner()
@@ -26,6 +27,7 @@ class OnXla:
     """A target of `check`."""
 
     holds_text = open_sizes = False
+    exact = True
 
     def __init__(self) -> None:
         self.runner = Xla()

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from backedge.convert.onnx.raising import raise_graph
 from backedge.convert.onnx.read import read_model
+from backedge.runtime.executor import Executor
 
 from .cases import NUMBERS, WORDS, Target, check, model
 from .targets import OnXla
@@ -60,6 +62,7 @@ ONE_MODE, ALL_MODES = ["BRANCH_LEQ"], ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", 
 
 FEATURES = {
     "scaler": ("Scaler", ROWS, {"offset": [1.0, 2.0, -3.0], "scale": [0.5, 2.0, 1.0]}),
+    "scaler of float64": ("Scaler", ROWS.astype(np.float64), {"offset": [1.0, 2.0, -3.0], "scale": [0.5, 2.0, 1.0]}),
     "scaler of integers": ("Scaler", NUMBERS, {"offset": [1.0], "scale": [0.5]}),
     "normalizer max": ("Normalizer", np.abs(ROWS), {"norm": "MAX"}),
     "normalizer l1": ("Normalizer", ROWS, {"norm": "L1"}),
@@ -108,6 +111,20 @@ FEATURES = {
 def test_features(target: Target, name: str) -> None:
     op_type, x, attributes = FEATURES[name]
     check(target, op_type, x, version=4 if name == "labels of NaN" else 3, **attributes)
+
+
+def test_a_scaler_of_float64_rounds_at_the_end(target: Target) -> None:
+    """Where the offset nearly cancels, float32 has few digits; OpenVINO's CPU computes in float32 all the same."""
+    x, options = np.array([[0.1 + 1e-9, 0.1 + 2e-9]]), {"offset": [0.1], "scale": [3.0]}
+    made = model("Scaler", x, 1, 3, domain="ai.onnx.ml", open_sizes=target.open_sizes, **options)
+    (wanted,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x0": x})
+    graph = raise_graph(read_model(made))
+    found = [Executor(graph).run({"x0": x})["y0"]]
+    if target.exact:
+        found += target.run(graph, {"x0": x})
+    for one in found:
+        assert one.dtype == wanted.dtype == np.float32
+        np.testing.assert_allclose(one, wanted, rtol=2e-7)
 
 
 def test_feature_vectorizer(target: Target) -> None:

@@ -23,11 +23,12 @@ ONNXRUNTIME_LIMITS = (
     "padding values must be non-negative",
     "Depth is negative",
     "exceeds maximum allowed",
+    "Only N can be zero",
 )
 """What ONNX Runtime says of files that are right: it looks for zeros to divide by before it knows what is run, its
 AveragePool before version 19 doesn't take 0 for pads that `auto_pad` makes of fewer elements than a step has, and its
 OneHot takes a depth of 0 for a negative one, which our executor doesn't take, and its Pad reflects no more
-elements than there are, where NumPy's goes back and forth."""
+elements than there are, where NumPy's goes back and forth, and its pools have no images without channels or rows."""
 
 OPENVINO_LIMITS = ("ptr is Null", "Batch size is zero", "Dimension value: [ 0, 0] must be a multiple of divisor")
 """What OpenVINO says of files that are right: its StringTensorPack takes no bounds of no strings that it computes, its
@@ -70,7 +71,7 @@ def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = No
         except Exception as error:
             found.outputs.append(None)
             untold = isinstance(error, TypeError) and "narrow types" in str(error)  # can't be handed over from Python
-            found.errors.append(f"{'fault: ' if untold else ''}{type(error).__name__}: {str(error)[:300]}")
+            found.errors.append(f"{'fault: ' if untold else ''}{type(error).__name__}: {str(error)[:600]}")
             continue
         in_order = names if names is not None and set(names) <= set(outputs) else list(outputs)
         values = [outputs[name] for name in in_order]

@@ -38,6 +38,9 @@ _MOST = 400
 
 _OWN = ("", "ai.onnx.ml")
 
+_FORMER = {"Resize": "Upsample", "ScatterElements": "Scatter"}
+"""Operators, and what they were called once."""
+
 
 class TooLong(BaseException):
     """There are more calls than are looked at; no error that an executor could take for its own."""
@@ -225,7 +228,8 @@ class _Alone:
         return path, feed
 
     def _as_written(self, path: Path, node: Node) -> Path:
-        """The model of the node in the opset that is asked for."""
+        """The model of the node in the opset that is asked for, if that has such an operator: what is made of others
+        tells nothing of its kernel."""
         if self._opset is None or node.domain or node.version <= self._opset:
             return path
         older = path.with_suffix(".older.onnx")
@@ -233,7 +237,8 @@ class _Alone:
             convert(path, older, opset=self._opset, verify=0)
         except BackedgeError:
             return path
-        return older
+        left = {made.op_type for made in onnx.load(older).graph.node}
+        return path if left.isdisjoint((node.op_type, _FORMER.get(node.op_type))) else older
 
     def _noise(self, node: Node, operands: Sequence[Any], theirs: Sequence[Any], mine: Sequence[Any]) -> float:
         """How far the neighbours of the operands carry the results."""

@@ -14,7 +14,7 @@ from backedge.convert.files import load, to_hub
 from backedge.runtime.kernels import KERNELS, norm
 
 from .paths import DOUBT, EXECUTOR, EXPLAINED, Event, Job, Ours, Truth, apart, examine, settle, shown
-from .running import run_file
+from .running import run_file, run_onnx
 from .settle import settled
 
 Feed = dict[str, Any]
@@ -181,6 +181,29 @@ def test_operators_are_run_in_the_version_that_the_model_has(tmp_path: Path) -> 
     assert distance > 64
     assert event.kind == EXPLAINED
     assert event.text.startswith("RoiAlign-22: nobody defines RoiAlign of NaN")
+
+
+@pytest.mark.parametrize(("shape", "is_limit"), [((2, 0, 1), True), ((0, 2, 1), False)])
+def test_pools_of_no_channels_are_a_limit_of_onnxruntime(
+    shape: tuple[int, ...], is_limit: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.onnx"
+    text = "g (double[a, b, c] x) => (double[a, b, d] y) { y = MaxPool <kernel_shape = [1]> (x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    run = run_onnx(path, [{"x": np.zeros(shape)}], ["y"])
+    assert (run.outputs == [None]) == run.errors[0].startswith("fault: ") == is_limit
+    (ours,) = Ours(to_hub(load(path))).run({"x": np.zeros(shape)})[0].values()
+    assert ours.shape == shape
+
+
+def test_what_an_older_version_is_made_of_is_not_its_kernel(tmp_path: Path) -> None:
+    """Scales that are given at run time let the hub's Resize be made of Gathers in version 9, which has an Upsample."""
+    text = 'g (int32[1, 4] x, float[2] s) => (int32[a, b] y) { y = Upsample <mode = "linear"> (x, s) }'
+    feed = {"x": np.int32([[6, 6, -4, 6]]), "s": np.float32([1, 1.5])}
+    distance, event = judged(text, feed, tmp_path, opset=9)
+    assert distance > 64
+    assert event.kind == EXPLAINED
+    assert event.text.startswith("Resize-19: Resize is given integers")
 
 
 def test_what_rounding_decides_is_nobodys_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

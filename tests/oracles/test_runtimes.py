@@ -478,6 +478,38 @@ def test_the_reference_makes_a_part_of_an_empty_text(tmp_path, delimiter):
         assert np.array_equal(found.outputs["z"], wanted.outputs["z"]) != bool(found.fault)
 
 
+@pytest.mark.parametrize(
+    ("most", "text", "is_told"),
+    [
+        ("", " a  b ", False),
+        ("", "a\u3000b", True),
+        ("", "a\nb", True),
+        ("<maxsplit = 1>", " a  b  c ", True),
+        ("<maxsplit = 1>", " a  b  c", False),
+        ("<maxsplit = 2>", " a  b  c", False),
+        ("<maxsplit = 0>", "a ", True),
+    ],
+)
+def test_the_reference_splits_text_as_python_does(tmp_path, most, text, is_told):
+    """It gives other parts than ONNX Runtime exactly where that is told."""
+    node = f"g (string[1] x) => (string[1,n] y, int64[1] z) {{ y, z = StringSplit{most}(x) }}"
+    path, feeds = model(tmp_path, node), [{"x": np.array([text], object)}]
+    [found], [wanted] = (run_file(oracle, path, feeds) for oracle in ("reference", "onnxruntime"))
+    assert wanted.usable and bool(found.fault) == is_told
+    assert np.array_equal(found.outputs["y"], wanted.outputs["y"]) != is_told
+
+
+@pytest.mark.parametrize(("x", "is_told"), [([2.5, -1.0], True), ([-0.5, 7.0], True), ([2.0, -0.0], False)])
+def test_the_reference_looks_for_fractions_in_one_hot_encoder(tmp_path, x, is_told):
+    """It gives something else than ONNX Runtime exactly where that is told."""
+    node = "g (float[2] x) => (float[2,3] y) { y = ai.onnx.ml.OneHotEncoder<cats_int64s = [0, 1, 2]>(x) }"
+    proto = parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>\n{node}')
+    onnx.save(proto, path := tmp_path / "m.onnx")
+    [found], [wanted] = (run_file(oracle, path, [{"x": np.float32(x)}]) for oracle in ("reference", "onnxruntime"))
+    assert wanted.usable and bool(found.fault) == is_told
+    assert np.array_equal(found.outputs["y"], wanted.outputs["y"]) != is_told
+
+
 @pytest.mark.parametrize("channels", [2, 3])
 def test_the_reference_normalizes_as_many_channels_as_there_are_images(tmp_path, channels):
     """ONNX Runtime is the judge."""

@@ -186,6 +186,23 @@ def test_reshape_takes_zero_for_a_size() -> None:
         assert made.size == 0 and made.ndim == 2
 
 
+@pytest.mark.parametrize(
+    ("sizes", "dims", "expected"),
+    [
+        (("n", 6, 4), [None, 3, -1], (0, 3, 8)),
+        (("n", "c", "l"), [None, 3, -1], (0, 3, 8)),
+        (("n", "c", "l"), [None, -1, "l"], (0, 6, 4)),
+        (("n", "c", "l"), [None, None, -1, 2], (0, 6, 2, 2)),
+        ((0, 6, 4), [None, -1], (0, 24)),
+    ],
+)
+def test_what_is_left_beside_none(sizes: tuple[Any, ...], dims: list[Any], expected: tuple[int, ...]) -> None:
+    op = builder()
+    x = op.input("x", TensorType(DType.FLOAT32, sizes))
+    made = reshape(op, x, [size_of(op, x, 2) if dim == "l" else dim for dim in dims])
+    assert computed(op, made, x=np.zeros((0, 6, 4), np.float32)).shape == expected
+
+
 def test_a_constant_is_reshaped_at_once_and_must_fit() -> None:
     op = builder()
     constant = op.const(X)

@@ -74,3 +74,25 @@ def test_positions_are_rounded_in_the_type_of_the_grid(mode, tmp_path):
     assert apart.max() > 1e-9
     assert (apart <= 6 * output.spread[0]).all()
     assert output.spread[0].max() < 1e-5
+
+
+@pytest.mark.parametrize(("off", "is_rounding"), [(0.0, True), (1e-4, False)])
+def test_places_of_constant_offsets_that_another_file_holds_rounded(off, is_rounding, tmp_path):
+    """Near 0 a share of an element is as exact as the place, which is far from it; another offset isn't rounding."""
+    x, y = (np.random.default_rng(1).uniform(-3, 3, (1, 18, 3, 3)).astype(np.float32) + one for one in (0, off))
+
+    def path(name, offset):
+        text = f"""(float[1,1,5,5] x, float[1,1,3,3] w) => (float[1,1,3,3] y)
+            <float[1,18,3,3] o = {{{", ".join(map(repr, offset.ravel().tolist()))}}}> {{ y = DeformConv (x, w, o) }}"""
+        onnx.save(parser.parse_model(f'<ir_version: 9, opset_import: ["" : 19]> g {text}'), tmp_path / name)
+        return tmp_path / name
+
+    a, b = path("a.onnx", x), tmp_path / "b.hlo"
+    convert(path("b.onnx", y), b, verify=0)
+    pair = Pair(to_hub(load(a)), to_hub(load(b)), {"x": "x", "w": "w"}, {"y": "y"})
+    random, worst = np.random.default_rng(0), 0.0
+    for seed in range(40):
+        inputs = {"x": random.standard_normal((1, 1, 5, 5)), "w": random.standard_normal((1, 1, 3, 3))}
+        inputs = {name: value.astype(np.float32) for name, value in inputs.items()}
+        worst = max(worst, float(pair.evidence(inputs, seed, False).outputs["y"].units[0].max()))
+    assert (0 < worst <= 1) == is_rounding

@@ -9,7 +9,7 @@ from typing import Any
 from ....passes.attributes import NodeAttributes
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
-from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
+from ....passes.preconditions import addend_of, axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
 from ....passes.windows import extent, windows
@@ -22,7 +22,7 @@ _AUTO_PADS = {"NOTSET": "explicit", "SAME_UPPER": "same_upper", "SAME_LOWER": "s
 
 @rule("", "Gemm")
 def gemm(op: Builder, node: Node) -> Value:
-    a, b, c = required(node, 0), required(node, 1), node.input(2)
+    a, b, c = required(node, 0), required(node, 1), addend_of(node)
     rows, columns = int(flag(node, "transA")), int(not flag(node, "transB"))
     dtype, (alpha, beta) = dtype_of(node, a), map(NodeAttributes(node).float, ("alpha", "beta"))
     if dtype.is_float and dtype.bits < 32 and (alpha, beta) != (1, 1):  # a product that overflows may be scaled back

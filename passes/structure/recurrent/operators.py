@@ -8,7 +8,7 @@ import numpy as np
 
 from ...attributes import NodeAttributes
 from ...graph import Node, Value
-from ...preconditions import default_bounds
+from ...preconditions import addend_of, default_bounds
 from ...types import DType
 from .algebra import NotRecurrent, Sum, constant
 from .reader import Array, BodyValue, Invariant, Lengths, Reader, Reading, Readings, Step
@@ -164,7 +164,7 @@ def _gemm(reader: Reader, node: Node) -> BodyValue:
     made = vector.through(_matrix(weight))
     made = made.with_axes(made.axes[::-1] if flip else made.axes)
     made = made.each(lambda part: part.scaled(np.full(part.width, alpha)))
-    bias = node.input(2)
+    bias = addend_of(node)
     if bias is None:
         return made
     known = reader.known(bias)
