@@ -15,7 +15,7 @@ Counts = tuple[int, int]
 
 def region_fault(node: Node) -> str:
     """What is wrong with a node's graphs, to be read behind its name; "" where nothing is."""
-    wanted = _WANTED.get(node.op_type) if node.regions and not node.domain else None
+    wanted = _WANTED.get(node.op) if node.regions else None
     if wanted is None:
         return ""
     for name, (inputs, outputs) in wanted(node):
@@ -27,7 +27,7 @@ def region_fault(node: Node) -> str:
             return f": its graph {name} has {found} inputs; {inputs} are fed"
         if len(region.outputs) < outputs:
             return f": its graph {name} has {len(region.outputs)} outputs; {outputs} are needed"
-        if node.op_type == "SequenceMap" and len(region.outputs) > outputs:
+        if node.op in _EXACTLY and len(region.outputs) > outputs:
             return f": its graph {name} has {len(region.outputs)} outputs; {outputs} are taken"
     return _scan_fault(node) if node.op_type == "Scan" else ""
 
@@ -85,4 +85,12 @@ def _map(node: Node) -> Iterator[tuple[str, Counts]]:
     yield "body", (len(node.formal_inputs), len(node.outputs))
 
 
-_WANTED = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _map}
+def _flex(node: Node) -> Iterator[tuple[str, Counts]]:
+    for name in node.regions:
+        yield name, (1, 1)
+
+
+_FLEX, _MAP = ("ai.onnx.preview", "FlexAttention"), ("", "SequenceMap")
+_WANTED = {("", "If"): _if, ("", "Loop"): _loop, ("", "Scan"): _scan, _MAP: _map, _FLEX: _flex}
+_EXACTLY = (_MAP, _FLEX)
+"""Whose graphs have no further outputs."""

@@ -290,12 +290,12 @@ def _order_fault(node: Node) -> str:
 
 def _goes_along_axes(node: Node) -> bool:
     """Whether an operator has a list of a tensor's axes, all of them where it is left out."""
-    named = node.op_type in ("MeanVarianceNormalization", "Squeeze")
+    named = node.op_type in ("MeanVarianceNormalization", "Slice", "Squeeze")
     return not node.domain and (named or node.op_type.startswith("Reduce"))
 
 
 def _count_of_axes(node: Node) -> int | None:
-    """How many axes are listed, None where it isn't known."""
+    """How many axes are listed, or cut by as many starts, None where it isn't known."""
     default = (0, 2, 3) if node.op_type == "MeanVarianceNormalization" else None
     axes, listed = _shape(node, 1), node.attributes.get("axes", default)
     count = len(listed) if isinstance(listed, list | tuple) else axes[0] if axes else None

@@ -15,6 +15,7 @@ from ...passes.limits import FEW_NODES, MOST_COPIES, MOST_NODES
 from ...passes.opset import hub_walk, raising
 from ...passes.protos import AttributeRef
 from ...passes.rewrite import Builder, Rewriter, Rule, Rules, combine
+from ...passes.schema_check import check_schema
 from . import microsoft
 from .metadata import take_notes
 from .read_graph import Function
@@ -24,7 +25,7 @@ FunctionKey = tuple[str, str, str]
 """Domain, name and overload of a model-local function."""
 
 
-def _inliner(function: Function) -> Rule:
+def _inliner(function: Function, calls: Calls) -> Rule:
     """A rule that puts a model-local function's body where it is called."""
 
     def call(op: Builder, node: Node) -> Sequence[Value]:
@@ -32,7 +33,7 @@ def _inliner(function: Function) -> Rule:
         missing = [name for name in function.attributes if name not in given]
         if missing:
             raise InvalidModel(f"{node!r}: the function's attribute {missing[0]!r} is not given")
-        body = _bound(function.graph, given, dict(node.regions))
+        body = _bound(function.graph, given, dict(node.regions), calls)
         if len(node.inputs) > len(body.inputs) or len(node.outputs) > len(body.outputs):
             raise InvalidModel(f"{node!r}: more inputs or outputs than the function has")
         arguments: list[Value | None] = list(node.inputs) + [None] * (len(body.inputs) - len(node.inputs))
@@ -41,13 +42,17 @@ def _inliner(function: Function) -> Rule:
     return call
 
 
-def _bound(graph: Graph, given: dict[str, object], regions: dict[str, Graph]) -> Graph:
-    """A copy of a function body with the attribute references replaced (or left out where nothing is given)."""
+def _bound(graph: Graph, given: dict[str, object], regions: dict[str, Graph], calls: Calls) -> Graph:
+    """A copy of a function body with the attribute references replaced (or left out where nothing is given).
+
+    Raises:
+        InvalidModel: what is given isn't of the type that the body's operator takes.
+    """
     body = graph.copy()
     for _, node in list(body.walk()):
-        for name, value in list(node.attributes.items()):
-            if not isinstance(value, AttributeRef):
-                continue
+        references = [name for name, value in node.attributes.items() if isinstance(value, AttributeRef)]
+        for name in references:
+            value = node.attributes[name]
             if value.name in given:
                 node.attributes[name] = given[value.name]
             elif value.name in regions:
@@ -57,6 +62,8 @@ def _bound(graph: Graph, given: dict[str, object], regions: dict[str, Graph]) ->
                 node.regions[name] = regions[value.name]
             else:
                 del node.attributes[name]
+        if references and calls.of(node) is None:
+            check_schema(node)
     return body
 
 
@@ -117,7 +124,7 @@ def _caller(graph: Graph, only: Collection[FunctionKey] | None) -> Rule:
         if key is None or (only is not None and key not in only):
             return None
         if key not in inliners:
-            inliners[key] = _inliner(graph.functions[key])
+            inliners[key] = _inliner(graph.functions[key], calls)
         return inliners[key](op, node)
 
     return call

@@ -832,6 +832,22 @@ def test_a_sequence_map_gives_what_its_body_gives(opset: int, outputs: str, line
         to_dialect(load(tmp_path / "m.onnxtxt"), FORMATS["onnx"], 13)
 
 
+@pytest.mark.parametrize("name", ["score_mod", "prob_mod"])
+@pytest.mark.parametrize(
+    ("outputs", "line"), [("", "has 0 outputs; 1 are needed"), ("c, a", "has 2 outputs; 1 are taken")]
+)
+def test_graphs_of_an_attention_give_one_result(name: str, outputs: str, line: str, tmp_path: Path) -> None:
+    body = f"b (float[1, 1, 2, 2] a) => ({outputs}) {{ c = Neg (a) }}"
+    tensors = ", ".join(f"float[1, 1, 2, 2] {one}" for one in "qkv")
+    text = f"""<ir_version: 13, opset_import: ["": 26, "ai.onnx.preview": 1]> g ({tensors}) => (float[1, 1, 2, 2] y) {{
+        y = ai.onnx.preview.FlexAttention <{name} = {body}> (q, k, v) }}"""
+    with pytest.raises(onnx.shape_inference.InferenceError, match=f"{name} must have exactly one output"):
+        onnx.shape_inference.infer_shapes(onnx.parser.parse_model(text), strict_mode=True)
+    (tmp_path / "m.onnxtxt").write_text(text)
+    with pytest.raises(InvalidModel, match=f"its graph {name} {line}"):
+        load(tmp_path / "m.onnxtxt")
+
+
 def test_a_type_of_0_is_that_of_the_input(tmp_path: Path) -> None:
     text = '<ir_version: 8, opset_import: ["": 15]> g (double[3] x) => (double[3] y) { y = Bernoulli <dtype = 0> (x) }'
     (tmp_path / "m.onnxtxt").write_text(text)

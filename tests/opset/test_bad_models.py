@@ -124,6 +124,11 @@ INFERRED = {
         }""",
         r": a grid of the shape \[1, 2, 2, 2\] in an image of rank 5",
     ),
+    "a part of a scalar": (
+        13,
+        "(float x, int64[1] i) => (float z) { y = Neg (x)  z = Slice (y, i, i) }",
+        ": a scalar has no axis",
+    ),
     "operands of two shapes before any were broadcast": (
         6,
         "(float x, float[3] w) => (float z) { y = Neg (x)  z = Add (y, w) }",

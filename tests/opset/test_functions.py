@@ -8,11 +8,11 @@ import onnx
 import onnx.parser
 import onnxruntime
 import pytest
-from backedge.convert.files import to_dialect
+from backedge.convert.files import to_dialect, to_hub
 from backedge.convert.format import FORMATS
 from backedge.convert.onnx.read import read_model
 from backedge.convert.onnx.write import to_model
-from backedge.passes.errors import Unsupported
+from backedge.passes.errors import InvalidModel, Unsupported
 from onnx.reference import ReferenceEvaluator
 
 from .harness import f32
@@ -94,6 +94,20 @@ def test_what_hangs_on_an_attribute_of_the_call_is_inlined() -> None:
     y, z = _run(model, x)
     np.testing.assert_allclose(y, softmax(x.reshape(2, 4)).reshape(2, 2, 2), rtol=1e-6)
     np.testing.assert_allclose(z, softmax(x.reshape(4, 2)).reshape(2, 2, 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("given", ["floats = []", "floats = [0.5]", 'string = "steep"'])
+@pytest.mark.parametrize("nested", [False, True])
+def test_what_a_call_gives_is_of_the_operators_type(given: str, nested: bool) -> None:
+    step = "b = LeakyRelu <alpha : float = @slope> (a)"
+    branches = f"then_branch = t () => (b) {{ {step} }}, else_branch = e () => (c) {{ c = Neg (a) }}"
+    body = f"b = If <{branches}> (p)" if nested else step
+    text = f"""<ir_version : 9, opset_import : ["" : 16, "local" : 1]>
+        g (bool p, float[3] x) => (float[3] y) {{ y = local.pick <slope : {given}> (p, x) }}
+        <domain : "local", opset_import : ["" : 16]> pick <slope> (p, a) => (b) {{ {body} }}"""
+    graph = read_model(onnx.parser.parse_model(text))
+    with pytest.raises(InvalidModel, match=r"LeakyRelu-16 .*: attribute alpha is .*, which is no FLOAT"):
+        to_hub(graph)
 
 
 def test_functions_that_call_functions_and_one_that_has_to_go() -> None:
