@@ -1029,6 +1029,19 @@ def reference_batches() -> tuple[Any, Any]:
 
 @_fault(
     "reference",
+    "RoiAlign before version 16 takes half a pixel off",
+    "RoiAlign-10 has no half_pixel: the points of the cell lie at 0.5 and 1.5; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_centred_regions() -> tuple[Any, Any]:
+    text = """g (float[1,1,1,4] x, float[1,4] r, int64[1] i) => (float[1,1,1,1] y)
+        { y = RoiAlign <sampling_ratio = 2> (x, r, i) }"""
+    feeds = {"x": np.float32([[[[0, 1, 2, 3]]]]), "r": np.float32([[0, 0, 2, 0]]), "i": np.array([0])}
+    return reference_run(text, 10, **feeds), [[[[1.0]]]]
+
+
+@_fault(
+    "reference",
     "LogSoftmax is the logarithm of a Softmax that underflows",
     "LogSoftmax-13: -200 - log(1 + exp(-200)); ONNX Runtime",
     _DOUBTED,

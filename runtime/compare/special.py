@@ -96,6 +96,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit(
             "nan inf", "ConvTranspose", "multiplies them by the zeros between elements, as the stateful form has it"
         ),
+        _habit("nan inf", "Resize Upsample", "multiplies elements beside a point by 0, as the stateful form has it"),
     ),
     "xla": (
         _habit("denormal", ANY, "takes denormal numbers for 0"),

@@ -73,7 +73,18 @@ def imputer(attrs: Attributes, x: Array) -> Array:
     new = attrs.floats("imputed_value_floats") if floats else attrs.ints("imputed_value_int64s")
     old = attrs.float("replaced_value_float") if floats else attrs.int("replaced_value_int64")
     missing = np.isnan(x) if isinstance(old, float) and math.isnan(old) else x == np.asarray(old, x.dtype)
-    return np.where(missing, np.asarray(new, x.dtype), x)
+    return np.where(missing, _of_features(np.asarray(new, x.dtype), x), x)
+
+
+def _of_features(values: Array, x: Array) -> Array:
+    """One value for each feature (the last axis), or one for all.
+
+    Raises:
+        ValueError: there are others, which NumPy may broadcast to more features.
+    """
+    if values.shape not in ((1,), x.shape[-1:]):
+        raise ValueError(f"{values.size} values for the features of the shape {list(x.shape)}")
+    return values
 
 
 def label_encoder(attrs: Attributes, x: Array) -> Array:
@@ -127,7 +138,7 @@ def one_hot_encoder(attrs: Attributes, x: Array) -> Array:
 def scaler(attrs: Attributes, x: Array) -> Array:
     offset, scale = np.array(attrs.floats("offset"), np.float32), np.array(attrs.floats("scale"), np.float32)
     wide = np.result_type(x, attrs.single) if x.dtype.kind == "f" else attrs.single  # float64 is rounded at the end
-    return ((x.astype(wide) - offset) * scale).astype(attrs.single)
+    return ((x.astype(wide) - _of_features(offset, x)) * _of_features(scale, x)).astype(attrs.single)
 
 
 def zip_map(attrs: Attributes, x: Array) -> list[dict[Any, Any]]:

@@ -30,6 +30,8 @@ _DISREGARDED = {
 
 _BATCHES = "normalizes by the numbers of the batch itself in BatchNormalization before version 14"
 
+_CENTRED = 16, "takes half a pixel off in RoiAlign before version 16, as later ones do by default"
+
 _SEQUENCE_LENS = 4
 
 _UNCOPIED: dict[str, tuple[int | None, str]] = {
@@ -54,7 +56,7 @@ OWN_DOMAIN = ("", "ai.onnx")
 
 def reference_faults(path: Path) -> str:
     """One line if onnx's reference evaluator computes something else than the specification says, else ""."""
-    names = (*_WRONG, *_DISREGARDED, "BatchNormalization", *onnx_trees.TREES)
+    names = (*_WRONG, *_DISREGARDED, "BatchNormalization", "RoiAlign", *onnx_trees.TREES)
     model = _model(path, tuple(name.encode() for name in names))
     for node in _nodes(model, onnx_trees.DOMAIN):
         what = onnx_trees.reference_fault(node) if node.op_type in onnx_trees.TREES else ""
@@ -62,6 +64,9 @@ def reference_faults(path: Path) -> str:
             return f"onnx's reference evaluator {what}"
     if any(_trains(part, imports) for part, imports in _parts(model)):
         return f"onnx's reference evaluator {_BATCHES}"
+    version, what = _CENTRED
+    if any(_is_before(version, imports) and _has(part, "RoiAlign") for part, imports in _parts(model)):
+        return f"onnx's reference evaluator {what}"
     for node in _nodes(model):
         if node.op_type in _WRONG:
             return f"onnx's reference evaluator {_WRONG[node.op_type]}"
@@ -140,6 +145,10 @@ def _moves_text(node: Any, body: Any) -> bool:
 def _is_before(version: int, imports: Any) -> bool:
     """Whether operators of ONNX's own domain are older."""
     return any(entry.domain in OWN_DOMAIN and entry.version < version for entry in imports)
+
+
+def _has(part: Any, operator: str) -> bool:
+    return any(node.op_type == operator for node in own_nodes(part))
 
 
 def _trains(part: Any, imports: Any) -> bool:

@@ -270,8 +270,10 @@ def _counted_by_rounding(case: Case) -> bool:
 
 
 def _negative_pads(case: Case) -> bool:
-    """A transposed convolution whose result, without pads, is smaller than `auto_pad` makes it."""
-    given, kernel = case.node.attributes, np.shape(case.operands[1])[2:]
+    """A window narrower than its step, so that `auto_pad` may have to take elements away, or, of a transposed
+    convolution, to add some to the result."""
+    given = case.node.attributes
+    kernel = given.get("kernel_shape") or np.shape(case.operands[1])[2:]
     steps = given.get("strides", [1] * len(kernel))
     gaps = given.get("dilations", [1] * len(kernel))
     wider = any(step > (size - 1) * gap + 1 for step, size, gap in zip(steps, kernel, gaps, strict=False))
@@ -319,7 +321,11 @@ UNDEFINED = (
     _row("GridSample", _nowhere, "NaN and infinities: places of no number"),
     _row("MaxPool MaxRoiPool", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"),
     _row("MatMulInteger QLinearMatMul", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"),
-    _row("ConvTranspose", _negative_pads, "pads below 0, which ONNX Runtime takes for 0 and onnx's reference doesn't"),
+    _row(
+        "AveragePool Conv ConvTranspose LpPool MaxPool",
+        _negative_pads,
+        "pads below 0, which ONNX Runtime and onnx's reference take for 0 or don't, each for other operators",
+    ),
     _row(
         "GroupNormalization InstanceNormalization LayerNormalization RMSNormalization MeanVarianceNormalization",
         _spreads_too_far,

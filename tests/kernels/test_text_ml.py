@@ -166,3 +166,16 @@ def test_a_linear_classifier_takes_no_rows_of_other_widths() -> None:
     for width in (1, 4):
         with pytest.raises(ExecutionError, match="reshape"):
             run_op("LinearClassifier", f32([[1] * width]), outputs=2, domain="ai.onnx.ml", **settings)
+
+
+@pytest.mark.parametrize("shape", [(2, 1), (2, 2), (1,)])
+def test_values_are_those_of_the_features_or_one_for_all(shape: tuple[int, ...]) -> None:
+    """ONNX Runtime refuses such a Scaler and takes one number for all of such an Imputer; NumPy makes more features."""
+    x, three = np.ones(shape, np.float32), {"offset": [1.0, 2.0, 3.0], "scale": [1.0] * 3}
+    some = {"imputed_value_floats": [1.0, 2.0, 3.0], "replaced_value_float": 1.0}
+    for op_type, attributes in (("Scaler", three), ("Imputer", some)):
+        with pytest.raises(ExecutionError, match="3 values for the features"):
+            run_op(op_type, x, domain="ai.onnx.ml", **attributes)
+    for values in ([5.0], [5.0] * shape[-1]):
+        given = {"imputed_value_floats": values, "replaced_value_float": 1.0}
+        same(run_op("Imputer", x, domain="ai.onnx.ml", **given), np.full(shape, 5, np.float32))

@@ -364,6 +364,21 @@ def test_the_reference_trains_before_version_14(tmp_path, opset, attribute):
     assert same != bool(found.fault)
 
 
+@pytest.mark.parametrize("opset", [10, 15, 16, 21])
+def test_the_reference_takes_half_a_pixel_off_before_version_16(tmp_path, opset):
+    """ONNX Runtime is the judge."""
+    node = "y = RoiAlign <sampling_ratio = 2> (x, r, i)"
+    path = model(
+        tmp_path, f"g (float[1,1,4,4] x, float[1,4] r, int64[1] i) => (float[1,1,1,1] y) {{ {node} }}", opset, 8
+    )
+    x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
+    feeds = [{"x": x, "r": np.float32([[0, 0, 2, 2]]), "i": np.array([0])}]
+    [found], [wanted] = run_file("reference", path, feeds), run_file("onnxruntime", path, feeds)
+    assert wanted.usable and bool(found.fault) == (opset < 16)
+    same = found.outputs is not None and np.array_equal(found.outputs["y"], wanted.outputs["y"])
+    assert same != bool(found.fault)
+
+
 def test_the_reference_is_not_believed_where_its_types_are_wrong(tmp_path):
     """It computes Adam in the types that NumPy makes of its operands: with T above 0 float64, at 0 float32."""
     path = tmp_path / "adam.onnx"
