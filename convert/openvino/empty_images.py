@@ -11,7 +11,7 @@ import numpy as np
 from ...passes.graph import Value
 from ...passes.rewrite import Builder
 from ...passes.tensor import TensorData
-from ...passes.types import DType, TensorType
+from ...passes.types import Dim, DType, TensorType
 
 POOLS = {"AvgPool", "MaxPool"}
 _LIKE = {"BatchNormInference"}
@@ -67,9 +67,7 @@ def empty_image(op: Builder, op_type: str, inputs: Sequence[Value], attributes: 
     return _zeros(op, inputs[0], sizes, (divisors, factors))
 
 
-def _zeros(
-    op: Builder, x: Value, sizes: Sequence[int | str | None], scales: tuple[list[int], list[int]] | None
-) -> Value:
+def _zeros(op: Builder, x: Value, sizes: Sequence[Dim], scales: tuple[list[int], list[int]] | None) -> Value:
     """Zeros of the sizes of `x`, divided and multiplied by those of `scales`, as far as `sizes` doesn't tell them."""
     dtype = x.tensor.dtype
     assert dtype is not None

@@ -285,6 +285,17 @@ def test_quantized_products_without_columns(openvino: Runner) -> None:
     assert (y.dtype, y.shape, z.dtype, z.shape) == (np.uint8, (3, 0), np.int32, (3, 0))
 
 
+@pytest.mark.parametrize("repeats", [(0,), (3,), (2, 0), (1, 2)])
+def test_repeats_of_an_open_length(openvino: Runner, repeats: tuple[int, ...]) -> None:
+    x = np.arange(4, dtype=np.float32).reshape([-1] if len(repeats) == 1 else [2, 2])
+    sizes = "4", "n"
+    if len(repeats) > 1:
+        sizes = "2, 2", "n, m"
+    text = f"g (float[{sizes[0]}] x, int64[k] r) => (float[{sizes[1]}] y) {{ y = Tile (x, r) }}"
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": x, "r": i64(repeats)}])
+    np.testing.assert_array_equal(found, np.tile(x, repeats), strict=True)
+
+
 @pytest.mark.parametrize("lengths", [("2", "n"), ("m", "2"), ("m", "n")])
 def test_columns_to_an_image_of_open_lists(openvino: Runner, lengths: tuple[str, str]) -> None:
     """OpenVINO must know that a block has two sizes."""

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from pathlib import Path
 
+import numpy as np
+import openvino as ov
 import pytest
+from backedge.convert.openvino.raising import raise_graph
+from backedge.convert.openvino.read import read
+from openvino import opset13 as ops
 
 from .built_resize import COORDINATES
 from .conftest import Made
-from .corpus import check
+from .corpus import check, run
 
 FAULTS = {
     "lrn_spatial": "OpenVINO gives an empty tensor",
@@ -67,3 +74,22 @@ def test_loops_over_unknown_sizes(made: Made) -> None:
     assert len(usable) > 45
     told = {name: check(folder / f"{name}.xml") for name in usable}
     assert {name: reason for name, reason in told.items() if reason} == {}
+
+
+def test_sizes_that_a_file_tells_wrongly_of_layers(tmp_path: Path) -> None:
+    """OpenVINO infers them anew, all but those of Parameters and constants."""
+    x = ops.parameter([2, 6], np.float32)
+    sizes = ops.parameter([2], np.int64)
+    turned = ops.reshape(x, sizes, False)
+    most = ops.topk(turned, ops.reduce_min(sizes, np.int64(0)), 1, "max", "value")
+    path = tmp_path / "m.xml"
+    ov.serialize(ov.Model([turned.output(0), ops.relu(turned).output(0), most.output(0)], [x, sizes], "m"), path)
+    first, *layers = path.read_text().split("<layer ")
+    layers = [one if 'type="Parameter"' in one else re.sub(r"<dim>-?\d+", "<dim>7", one) for one in layers]
+    path.write_text("<layer ".join([first, *layers]))
+    fed = [np.arange(12, dtype=np.float32).reshape(2, 6), np.array([4, 3])]
+    right = ov.compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(fed)
+    graph = raise_graph(read(path))
+    for found, value, wanted in zip(run(graph, fed), graph.outputs, right.values(), strict=True):
+        assert value.tensor.static_shape in (None, wanted.shape)
+        np.testing.assert_array_equal(found, wanted, strict=True)

@@ -11,7 +11,7 @@ from ....passes.constants import constant_node_data
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
-from ....passes.rewrite import Builder, collect, rule
+from ....passes.rewrite import Builder, collect, rule, view
 from ....passes.tensor import TensorData
 from ....passes.types import HALVES, DType
 from .functions import narrower
@@ -30,6 +30,7 @@ from .tools import (
     shape_of,
     slice_axis,
     transpose,
+    with_size,
 )
 
 _LAST = np.iinfo(np.int64).max
@@ -129,11 +130,14 @@ def expand(op: Builder, node: Node) -> Value:
 
 
 @rule("", "Tile")
-def tile(op: Builder, node: Node) -> Value | None:
+def tile(op: Builder, node: Node) -> Value | Sequence[Value] | None:
     """None where the repeats are computed: OpenVINO's Tile would write beside its memory, Expand does it then."""
     data, repeats = required(node, 0), required(node, 1)
-    if not rank_of(node, data):  # a number for each of no axes
+    rank = rank_of(node, data)
+    if not rank:  # a number for each of no axes
         return data
+    if size_of_axis(repeats, 0) is None:
+        return op.apply(view(node, [data, with_size(op, repeats, 0, rank)]))
     return None if repeats.data is None else op.Tile(data, repeats)
 
 

@@ -21,6 +21,7 @@ from ....passes.naming import drop_unused_constants, name_outputs, rename
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.structure.canonical import canonicalize
 from ....passes.structure.simplify import RemoveDead
+from ....passes.types import TensorType, Type
 from ..dialect import META, PORT, Net, Port
 from ..interface import take_notes
 from ..names import ALIAS, remember_names
@@ -56,6 +57,20 @@ from . import (
 )
 from .state import States, interface, variables
 from .strings import drop_unpacked
+
+
+class _Raiser(Builder):
+    """A builder of the hub that doesn't believe the sizes of layers: what OpenVINO reads it infers anew.
+
+    Ranks count, which a file tells of other layers than ONNX's inference knows them of; so do the sizes of what loops
+    and branches give, which are those of no pass, and of variables, which are attributes.
+    """
+
+    def told(self, old: Value) -> Type | None:
+        node = old.producer
+        if node is None or node.regions or node.op_type == "ReadValue" or not isinstance(old.type, TensorType):
+            return old.type
+        return old.type if old.type.rank is None else TensorType(old.type.dtype, (None,) * old.type.rank)
 
 
 def _checked(rule: Rule) -> Rule:
@@ -117,10 +132,18 @@ def _remember(graph: Graph, states: States) -> None:
 
 
 def _raised(graph: Graph) -> tuple[Graph, States]:
+    """Without the sizes that the file tells of layers; with them where a layer can't be expressed without."""
+    try:
+        return _raised_by(_Raiser, graph)
+    except Unsupported:
+        return _raised_by(Builder, graph)
+
+
+def _raised_by(builder: type[Builder], graph: Graph) -> tuple[Graph, States]:
     states = States()
     rewriter = Rewriter(HUB, RULES, internal.refuse, context=states)
     with bulk():
-        new = rewriter.run(text_operators.with_text_operators(graph))
+        new = rewriter.run(text_operators.with_text_operators(graph), builder)
         drop_unpacked(states.unpacked)
         _name_outputs(rewriter, new, _output_names(graph))
         _add_states(rewriter, new, states)
