@@ -38,6 +38,7 @@ from . import (
 from .declared import told
 from .open_sizes import note, symbols_named
 from .tools import reshape
+from .unentered import check_unentered
 
 _RULES = combine(
     casts.RULES,
@@ -232,6 +233,7 @@ def lower_graph(graph: Graph, *, given: bool = False, rules: Rules = RULES, open
     notes = [*lowered.meta.get(NOTES, ()), *resolved, *rewriter.notes]
     fixed = [value.name for value in lowered.inputs if value.data is not None]
     if known:
+        check_unentered(lowered)
         notes.append(AT_LEAST_ONE)
     if rewriter.context.declared:
         notes.append(f"{_TAKEN}: {', '.join(rewriter.context.declared)}")
