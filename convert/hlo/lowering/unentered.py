@@ -4,12 +4,12 @@ doesn't load a module in which an operation doesn't fit."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node
 from ....passes.sizes import Size, is_at_most, size_of, text_of
-from ....passes.types import Shape
+from ....passes.types import Dim, Shape
 
 
 def check_unentered(graph: Graph) -> None:
@@ -26,7 +26,7 @@ def check_unentered(graph: Graph) -> None:
 
 def _misfits(node: Node) -> Iterator[str]:
     """What of an operation fits for some sizes only."""
-    shapes = [() if value is None else value.tensor.shape or () for value in node.inputs]
+    shapes: list[Shape] = [() if value is None else value.tensor.shape or () for value in node.inputs]
     attributes = node.attributes
     if node.op_type == "reshape":
         made = node.output.tensor.shape or ()
@@ -51,7 +51,7 @@ def _misfits(node: Node) -> Iterator[str]:
                 yield f"{least} elements are there along a dimension of {dim}"
 
 
-_TAKEN = {
+_TAKEN: Mapping[str, Callable[[Node], Sequence[Dim]]] = {
     "slice": lambda node: [part.limit for part in node.attributes["slice"]],
     "dynamic-slice": lambda node: node.attributes["dynamic_slice_sizes"],
     "gather": lambda node: node.attributes["slice_sizes"],
