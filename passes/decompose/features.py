@@ -151,7 +151,7 @@ def scaler(op: Builder, node: Node) -> Value:
     """Scaler-1: (x - offset) * scale; of float64 rounded at the end."""
     x, attrs = required(node, 0), NodeAttributes(node)
     kind = DType.FLOAT64 if dtype_of(node, x) is DType.FLOAT64 else DType.FLOAT32
-    offset, scale = (numbers(op, np.float32(attrs.floats(name)), kind) for name in ("offset", "scale"))
+    offset, scale = (numbers(op, np.array(attrs.floats(name), np.float32), kind) for name in ("offset", "scale"))
     return as_floats(op, node, op.Mul(op.Sub(cast(op, node, x, kind), offset), scale))
 
 

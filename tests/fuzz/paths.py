@@ -19,6 +19,7 @@ import onnx
 from backedge.convert import convert
 from backedge.convert.files import load, to_hub
 from backedge.convert.format import format_of
+from backedge.convert.hlo.lowering.unentered import LOADED_ONLY
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 from backedge.passes.graph import Graph
 from backedge.runtime.compare.special import known_habit
@@ -392,6 +393,8 @@ def _path(
         if not onnx_file:
             habits = _habits(entry.runtime, hub, run, feeds, wanted, limits)
             also = [own if habit is None else habit for habit, own in zip(habits, theirs, strict=True)]
+            if any(LOADED_ONLY in note for note in report.notes):
+                run.errors = ["fault: sizes that it isn't loaded with" if error else "" for error in run.errors]
         elif run.refused and not truth.loads:
             run = Run([None] * len(feeds), ["fault: neither does it load the model"] * len(feeds))
         for event in judged(path, run, feeds, wanted, limits, known, others=also):

@@ -38,6 +38,7 @@ from . import (
 from .declared import told
 from .open_sizes import note, symbols_named
 from .tools import reshape
+from .unentered import sizes_to_load
 
 _RULES = combine(
     casts.RULES,
@@ -233,6 +234,8 @@ def lower_graph(graph: Graph, *, given: bool = False, rules: Rules = RULES, open
     fixed = [value.name for value in lowered.inputs if value.data is not None]
     if known:
         notes.append(AT_LEAST_ONE)
+        if demanded := sizes_to_load(lowered):
+            notes.append(demanded)
     if rewriter.context.declared:
         notes.append(f"{_TAKEN}: {', '.join(rewriter.context.declared)}")
     if fixed:
