@@ -10,6 +10,7 @@ What the report should say stands in `graph.meta["notes"]`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
 from ....passes.build import Inconsistent
@@ -19,9 +20,10 @@ from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB, check_types
 from ....passes.naming import drop_unused_constants, name_outputs, rename
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
+from ....passes.shape_faults import broadcast_fault, reshape_fault
 from ....passes.structure.canonical import canonicalize
 from ....passes.structure.simplify import RemoveDead
-from ....passes.types import TensorType, Type
+from ....passes.types import TensorType, Type, conflict
 from ..dialect import META, PORT, Net, Port
 from ..interface import take_notes
 from ..names import ALIAS, remember_names
@@ -59,7 +61,17 @@ from .state import States, interface, variables
 from .strings import drop_unpacked
 
 
-class _Raiser(Builder):
+class _Believing(Builder):
+    """A builder of the hub that believes the sizes that a file tells of layers, and remembers where inference finds
+    others: then a file is wrong about them."""
+
+    def _carry(self, old: Value, new: Value) -> None:
+        if new.producer is not None and conflict(_sizes(old.type), _sizes(new.type)):
+            self.rewriter.context.is_doubtful = True
+        super()._carry(old, new)
+
+
+class _Doubting(Builder):
     """A builder of the hub that doesn't believe the sizes of layers: what OpenVINO reads it infers anew.
 
     Ranks count, which a file tells of other layers than ONNX's inference knows them of; so do the sizes of what loops
@@ -71,6 +83,10 @@ class _Raiser(Builder):
         if node is None or node.regions or node.op_type == "ReadValue" or not isinstance(old.type, TensorType):
             return old.type
         return old.type if old.type.rank is None else TensorType(old.type.dtype, (None,) * old.type.rank)
+
+
+def _sizes(type: Type | None) -> Type | None:
+    return TensorType(None, type.shape) if isinstance(type, TensorType) else None
 
 
 def _checked(rule: Rule) -> Rule:
@@ -132,11 +148,13 @@ def _remember(graph: Graph, states: States) -> None:
 
 
 def _raised(graph: Graph) -> tuple[Graph, States]:
-    """Without the sizes that the file tells of layers; with them where a layer can't be expressed without."""
-    try:
-        return _raised_by(_Raiser, graph)
-    except Unsupported:
-        return _raised_by(Builder, graph)
+    """With the sizes that the file tells of layers, which inference can't tell of all; without them where they
+    contradict what is inferred, unless a layer can't be expressed without."""
+    raised, states = _raised_by(_Believing, graph)
+    if states.is_doubtful or any(reshape_fault(node) or broadcast_fault(node) for _, node in raised.walk()):
+        with contextlib.suppress(Unsupported):
+            return _raised_by(_Doubting, graph)
+    return raised, states
 
 
 def _raised_by(builder: type[Builder], graph: Graph) -> tuple[Graph, States]:

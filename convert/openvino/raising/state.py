@@ -35,7 +35,8 @@ from .support import Results, element_type
 
 @dataclass
 class States:
-    """The variables met so far, by id, which layer became what, and where the bytes of strings are asked for.
+    """The variables met so far, by id, which layer became what, where the bytes of strings are asked for, and whether
+    the file tells sizes that inference contradicts.
 
     `Rewriter.context` of a raising.
     """
@@ -46,6 +47,7 @@ class States:
     assigned: dict[str, Node] = field(default_factory=dict)
     origins: Origins = field(default_factory=Origins)
     unpacked: list[tuple[Graph, Node]] = field(default_factory=list)
+    is_doubtful: bool = False
 
 
 def _states(op: Builder, node: Node) -> States:
