@@ -185,3 +185,20 @@ def test_graph_without_branches_is_itself() -> None:
     graph.outputs = [op.Neg(graph.add_input("x", tensor(DType.FLOAT32, 2)))]
     assert resolve_branches(graph) == (graph, [])
     assert isinstance(graph.outputs[0].type, TensorType)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+def test_bytes_of_branches_of_other_sizes(openvino: Runner, kind: str) -> None:
+    """The first run is right as the ones behind it, where OpenVINO's CPU quantizes what it makes of them."""
+    text = (
+        f"g ({kind}[2] x, bool c, {kind} zero, int8[6, 4] w) => (int32[4] y) "
+        f"{{ t = If (c) <then_branch = a () => ({kind}[n] u) {{ three = Constant <value_ints = [3]> () "
+        f"u = Tile (x, three) }}, else_branch = b () => ({kind}[n] v) {{ v = Identity (x) }}> "
+        "y = MatMulInteger (t, w, zero) }"
+    )
+    graph = raise_graph(read_model(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')))
+    x, w = np.array([5, 3], kind), np.arange(24, dtype=np.int8).reshape(6, 4)
+    fed = {"x": x, "c": np.array(True), "zero": np.array(1, kind), "w": w}
+    right = (np.tile(x, 3).astype(np.int32) - 1) @ w.astype(np.int32)
+    for (found,) in openvino.lowered(graph, [fed, fed]):
+        np.testing.assert_array_equal(found, right, strict=True)

@@ -10,10 +10,14 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
 from ....passes.preconditions import required
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import merge
+from ....passes.types import DType, TensorType, merge
 from ..dialect import BODY_MAPS, InputMap, OutputMap
 from .context import context_of
-from .tools import scalar
+from .tools import convert, scalar
+
+_BYTES = (DType.INT8, DType.UINT8)
+"""What leaves a branch in int32 where its sizes are open: OpenVINO's CPU may read other memory in the first run, as
+where the result is subtracted from and multiplied."""
 
 
 def _branch(
@@ -56,11 +60,20 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
         body, (taken, given) = f"{name}_body", BODY_MAPS[f"{name}_body"]
         twin.regions[body], attributes[taken] = _branch(op, node, body, node.regions[name], inputs)
         attributes[given] = results
-    for old, *both in zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True):
+    types = [value.type for value in node.outputs]
+    for index, (old, *both) in enumerate(
+        zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True)
+    ):
         if both[0].rank is None or both[0].rank != both[1].rank:
             raise Unsupported(node, f"the branches give {old.name!r} different ranks, or unknown ones")
-    made = op.insert(twin, inputs, attributes, len(node.outputs), [value.type for value in node.outputs])
-    return [made] if len(node.outputs) == 1 else list(made)
+        if old.tensor.dtype in _BYTES and old.tensor.static_shape is None:
+            types[index] = TensorType(DType.INT32, old.tensor.shape)
+            for region in twin.regions.values():
+                inner = type(op)(op.rewriter, region)
+                region.outputs[index] = convert(inner, node, region.outputs[index], DType.INT32)
+    made = op.insert(twin, inputs, attributes, len(node.outputs), types)
+    values = zip([made] if len(node.outputs) == 1 else made, node.outputs, strict=True)
+    return [value if old.tensor.dtype is None else convert(op, node, value, old.tensor.dtype) for value, old in values]
 
 
 RULES = collect(globals())
