@@ -46,7 +46,7 @@ WRONG, UNLOADED, UNRUN = "wrong", "not loaded", "not run"
 EXECUTOR, DIFFERENT, UNREAD, THEIRS = "executor", "falsely different", "source refused", "runtimes disagree"
 DOUBT = "executor or onnxruntime"
 REFUSED, FINE, UNKNOWN, EXPLAINED = "refused", "fine", "no truth", "explained"
-DEMANDED = {"stablehlo": "is 0, and has to be at least 1"}
+DEMANDED = {"stablehlo": "is 0, and has to be at least 1", "ir": "larger than the data shape after padding"}
 """What a format's files say, rather than run, where inputs aren't what the format takes; a limit that is documented."""
 
 UNREADABLE = {"ir": ("ONNX has no access to the bytes of strings", "ONNX can't make strings of bytes")}
