@@ -14,6 +14,7 @@ from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino.lowering import lower_graph
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph
+from backedge.passes.types import DType
 
 from .hub import f32, i64
 from .runner import Runner
@@ -104,6 +105,17 @@ def test_a_scale_just_below_a_whole_size(openvino: Runner, length: str, constant
     feed = {"x": f32([[[[1, 2, 3]]]])} | ({} if constant else {"scale": f32([BELOW_TWO])})
     ((found,),) = openvino.lowered(graph_of(text), [feed])
     assert found[0, 0].tolist() == DOUBLED
+
+
+@pytest.mark.parametrize("sizes", ["n, c, h, w", "2, 1, 2, 3"])
+@pytest.mark.parametrize("kind", ["bool", "int16", "uint16", "uint32", "uint64", "int8", "double"])
+def test_images_of_any_type_are_enlarged(openvino: Runner, kind: str, sizes: str) -> None:
+    """OpenVINO's Interpolate takes eight of the types."""
+    text = f"""g ({kind}[{sizes}] x) => ({kind}[d, e, f, g] y) <float[4] scale = {{1, 1, 2, 3}}> {{
+      y = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (x, , scale) }}"""
+    x = (np.arange(12).reshape(2, 1, 2, 3) % 5).astype(DType(kind if kind != "double" else "float64").numpy)
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": x}])
+    np.testing.assert_array_equal(found, x.repeat(2, 2).repeat(3, 3), strict=True)
 
 
 @pytest.mark.parametrize("open_sizes", [True, False])

@@ -22,6 +22,8 @@ from .tools import concat, convert, i64, ints, number, size_of, slice_axis, swap
 _COORDINATES = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
 _BY_SIZE = ("pytorch_half_pixel", "align_corners")  # whose coordinates depend on the new size
 _LONGEST = 1 << 16
+_UNRESIZED = frozenset([DType.BOOL, DType.INT16, DType.UINT16, DType.UINT32, DType.UINT64])
+"""Element types that Interpolate doesn't take."""
 
 
 @rule("", "Resize")
@@ -32,7 +34,7 @@ def resize(op: Builder, node: Node) -> Value | None:
     """
     x, _, scales, sizes = (node.input(index) for index in range(4))
     assert x is not None
-    if flag(node, "antialias") or flag(node, "exclude_outside"):
+    if flag(node, "antialias") or flag(node, "exclude_outside") or dtype_of(node, x) in _UNRESIZED:
         return None
     rank = rank_of(node, x)
     axes = [axis_of(node, axis, rank) for axis in node.attributes.get("axes") or range(rank)]
