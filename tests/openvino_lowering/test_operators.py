@@ -953,3 +953,31 @@ def test_narrow_floats_are_told_apart_and_counted(openvino: Runner, kind: str) -
     right += [numbers.astype(np.int32), numbers.astype(np.int64)]
     for one, wanted in zip(openvino.lowered(graph, [{"x": x, "few": few}])[0], right, strict=True):
         np.testing.assert_array_equal(one, wanted, strict=True)
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize("name", ["ReduceMax", "ReduceMin", "ReduceSum", "ReduceProd", "ReduceMean", "ReduceLogSumExp"])
+def test_axes_of_bfloat16_that_a_run_tells(openvino: Runner, name: str, keep: int) -> None:
+    """Whole numbers, exact in any order; OpenVINO doesn't load such a layer of them."""
+    dtype = DType.BFLOAT16
+    shape = "a, b, c" if keep else "a, b"
+    text = f"g (bfloat16[3, 2, 2] x, int64[1] s) => (bfloat16[{shape}] y) {{ y = {name} <keepdims = {keep}> (x, s) }}"
+    x, along = np.arange(1, 13).reshape(3, 2, 2) % 4, {"axis": 1, "keepdims": bool(keep)}
+    right = {
+        "ReduceMax": x.max(**along),
+        "ReduceMin": x.min(**along),
+        "ReduceSum": x.sum(**along),
+        "ReduceProd": x.prod(**along),
+        "ReduceMean": x.sum(**along) / 2,
+        "ReduceLogSumExp": np.log(np.exp(x.astype(np.float32)).sum(**along)),
+    }[name].astype(dtype.numpy)
+    ((found,),) = openvino.lowered(graph_of(text), [{"x": x.astype(dtype.numpy), "s": np.array([1])}])
+    np.testing.assert_array_equal(found.astype(np.float32), right.astype(np.float32), strict=True)
+
+
+@pytest.mark.parametrize(("first", "last"), [("float", "float16"), ("float16", "float"), ("float", "double")])
+def test_attention_of_two_types_is_refused(first: str, last: str) -> None:
+    text = f"""g ({first}[2, 3, 4, 8] q, {first}[2, 3, 6, 8] k, {last}[2, 3, 6, 8] v) => ({first}[2, 3, 4, 8] y) {{
+      y = Attention (q, k, v) }}"""
+    with pytest.raises(Unsupported, match="values of float"):
+        lower_graph(graph_of(text, 23))

@@ -396,7 +396,9 @@ def attention(op: Builder, node: Node) -> Value | None:
     causal, scale = flag(node, "is_causal"), node.attributes.get("scale")
     if scale is not None and not math.isclose(scale, width**-0.5, rel_tol=1e-6):
         return None
-    if dtype_of(node, query) is not DType.FLOAT32 or (causal and known[0][2] != known[1][2]):
+    if {dtype_of(node, item) for item in (query, key, value)} != {DType.FLOAT32} or (
+        causal and known[0][2] != known[1][2]
+    ):
         return None
     return op.ScaledDotProductAttention(query, key, value, causal=causal)
 

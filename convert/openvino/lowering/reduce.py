@@ -9,7 +9,7 @@ import numpy as np
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required, size_of_axis
-from ....passes.rewrite import Builder, Rule, collect, rule
+from ....passes.rewrite import Builder, Rule, collect, rule, view
 from ....passes.types import DType
 from ..workarounds import UNORDERED
 from .context import context_of
@@ -76,6 +76,8 @@ def reduce_(op: Builder, node: Node) -> Value:
         return op.Abs(data) if target in _NORMS else data
     dtype, keep = dtype_of(node, data), flag(node, "keepdims", 1)
     known = ints(axes)
+    if known is None and dtype is DType.BFLOAT16:
+        return _in_float32(op, node, data, reduce_)
     if known is None and not keep:
         return _at_run_time(op, node, data, axes)
     if dtype is DType.BOOL:
@@ -120,6 +122,13 @@ def _with_one_more(op: Builder, node: Node, data: Value, reduction: Rule) -> Val
     return op.Squeeze(reduction(op, wider), i64(op, [0]))
 
 
+def _in_float32(op: Builder, node: Node, data: Value, reduction: Rule) -> Value:
+    """Numbers of bfloat16, which OpenVINO doesn't reduce along axes that are known at run time only."""
+    made = reduction(op, view(node, [convert(op, node, data, DType.FLOAT32), *node.inputs[1:]]))
+    assert isinstance(made, Value)
+    return convert(op, node, made, DType.BFLOAT16)
+
+
 def _may_be_empty(data: Value, axes: list[int] | None) -> bool:
     """Whether an axis that is reduced may have the size 0, where OpenVINO gives the lowest finite number."""
     shape = data.tensor.shape
@@ -154,6 +163,8 @@ def reduce_log_sum_exp(op: Builder, node: Node) -> Value:
             return data
         nothing = number(op, node, 0, data)
         return op.Select(op.Equal(data, nothing), nothing, data)  # the logarithm of exp(-0) is 0
+    if ints(axes) is None and data.tensor.dtype is DType.BFLOAT16:
+        return _in_float32(op, node, data, reduce_log_sum_exp)
     keep = flag(node, "keepdims", 1)
     top = op.ReduceMax(data, axes, keep_dims=True)
     top = op.Select(op.IsFinite(top), top, number(op, node, 0, data))
