@@ -12,6 +12,7 @@ import numpy as np
 
 from ..constraints import allowed, shared_type_names, spelled
 from ..graph import Node, Value
+from ..protos import ENUMS
 from ..types import HALVES, DType, TensorType
 from ..words import words
 from .build import StepBuilder
@@ -34,6 +35,9 @@ _WRAPS = words("Add CumSum MatMul Mul Neg ReduceProd ReduceSum ReduceSumSquare S
 _SHORT_RESULTS = words("Abs Div Mod")
 # what is asked of an element that it has in a wider type, too
 _ASKS = words("IsInf IsNaN")
+
+# an attribute says which type the result has, that of the first operand where it is left out
+_TYPED = words("Bernoulli EyeLike RandomNormalLike RandomUniformLike")
 
 # what types they have is what these are about
 _NEVER = words("Cast CastLike BitCast")
@@ -136,7 +140,10 @@ def _change(node: Node, version: int, kind: DType, group: set[str], carrier: DTy
             tensor_type(value, carrier) if index in positions[1] else value.type
             for index, value in enumerate(node.outputs)
         ]
-        made = op.insert(twin, values, dict(node.attributes), len(node.outputs), types)
+        attributes = dict(node.attributes)
+        if node.op_type in _TYPED and isinstance(types[0], TensorType) and types[0].dtype is not None:
+            attributes["dtype"] = ENUMS[types[0].dtype]
+        made = op.insert(twin, values, attributes, len(node.outputs), types)
         results = [made] if isinstance(made, Value) else list(made)
         if node.op_type in _EXTREMES and not kind.is_float and _may_be_empty(node):
             results[0] = _within(op, node.op_type, results[0], kind)

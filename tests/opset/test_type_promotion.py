@@ -10,6 +10,7 @@ import pytest
 from backedge.convert.onnx.write import to_model
 from backedge.passes.graph import Graph
 from backedge.passes.opset.type_promotion import promotions
+from backedge.passes.types import DType
 from backedge.runtime.executor import Executor
 from onnx.reference import ReferenceEvaluator
 
@@ -130,3 +131,14 @@ def test_half_precision_is_computed_in_single_and_rounded() -> None:
 )
 def test_what_is_carried_by_nothing(text: str, opset: int, version: int) -> None:
     assert not list(promotions(parse(text, opset).nodes[0], version))
+
+
+@pytest.mark.parametrize("asked", [None, 1, 10, 16])
+@pytest.mark.parametrize("name", ["Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike"])
+def test_the_result_has_the_type_that_it_had(name: str, asked: int | None) -> None:
+    """It is the operand's where no attribute says it; onnx's checker compares it with what is declared."""
+    type, attribute = {None: ("bfloat16", ""), 1: ("float", 1), 10: ("float16", 10), 16: ("bfloat16", 16)}[asked]
+    node = f"{name} <dtype = {attribute}> (x)" if asked else f"{name} (x)"
+    graph = converted(parse(f"(bfloat16[3, 3] x) => ({type}[3, 3] y) {{ y = {node} }}", 22), 17)
+    checked(graph)
+    assert graph.outputs[0].tensor.dtype == DType({"float": "float32"}.get(type, type))
