@@ -94,13 +94,6 @@ def _double(holds: Callable[[Case], bool]) -> Callable[[Case], bool]:
     return lambda case: case.first.dtype == np.float64 and holds(case)
 
 
-def _skips(case: Case) -> bool:
-    """Windows with room between them, where the pads are to be found."""
-    given = case.node.attributes
-    steps = zip(given.get("strides", ()), given["kernel_shape"], strict=False)
-    return given.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID") and any(stride > size for stride, size in steps)
-
-
 def _hangs_over(case: Case) -> bool:
     """The one window of an axis that is shorter, which counts the padding."""
     attrs = NodeAttributes(case.node)
@@ -163,11 +156,6 @@ ROWS = (
         "float64 is computed in float32, as `stash_type` says, which rounds in its own ways",
     ),
     _row(
-        "LpPool",
-        _skips,
-        "auto_pad by less than nothing isn't defined; ONNX Runtime refuses it for other pools",
-    ),
-    _row(
         "Normalizer",
         _squares_overflow,
         "ONNX Runtime adds up integers in their own type, and makes NaN where squares of floats overflow",
@@ -202,7 +190,7 @@ def _spreads_too_far(case: Case) -> bool:
         return bool((wide[np.isfinite(wide)] ** 2).sum() >= np.finfo(np.float32).max)
 
 
-def _squares_overflow(case: Case) -> bool:
+def _spreads_or_is_infinite(case: Case) -> bool:
     return _infinite(case) or _spreads_too_far(case)
 
 
@@ -300,7 +288,16 @@ def _whole_by_rounding(case: Case) -> bool:
     return far > 0.05 / float(ml_dtypes.finfo(exponent.dtype).eps) and bool((case.first < 0).any())
 
 
+def _zero_scale(case: Case) -> bool:
+    """Of what is quantized: quotients by 0."""
+    return any(
+        one is not None and np.asarray(one).dtype.kind == "f" and (np.asarray(one) == 0).any()
+        for one in case.operands[1:]
+    )
+
+
 UNDEFINED = (
+    _row("QLinearConv QLinearMatMul QuantizeLinear", _zero_scale, "infinities, or NaN, of a scale of 0"),
     _row("Pow", _whole_by_rounding, "negative numbers by halves that rounding makes whole"),
     _row(
         "ReduceProd ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceSumSquare Pow Col2Im",
@@ -331,7 +328,7 @@ UNDEFINED = (
         _spreads_too_far,
         "numbers whose squares overflow, of which a variance's formula may take others",
     ),
-    _row("LRN", _squares_overflow, "a sum that goes from channel to channel, of which infinity leaves NaN"),
+    _row("LRN", _spreads_or_is_infinite, "a sum that goes from channel to channel, of which infinity leaves NaN"),
     _row(
         "BatchNormalization GroupNormalization InstanceNormalization LayerNormalization RMSNormalization",
         _scale_overflows,

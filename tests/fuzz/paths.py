@@ -408,7 +408,8 @@ def _path(
         own = Ours(to_hub(load(made)))
     except Exception as error:
         is_limit = path == "stateful" or any(reason in str(error) for reason in UNREADABLE.get(path, ()))
-        yield Event(path, _kind(error, REFUSED if is_limit else UNLOADED), f"our own reader: {_told(error)}")
+        kind = _kind(error, REFUSED if is_limit else UNLOADED) if known else UNKNOWN  # what no feed runs
+        yield Event(path, kind, f"our own reader: {_told(error)}")
         return
     taken = [n for n, k in enumerate(known) if truth.ours[k]]
     of_taken: list[Any] = [[one[n] for n in taken] for one in (feeds, wanted, limits, known)]
