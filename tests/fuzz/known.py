@@ -328,6 +328,9 @@ UNDEFINED = (
         _spreads_too_far,
         "numbers whose squares overflow, of which a variance's formula may take others",
     ),
+    _row(
+        "LpNormalization ReduceL2", _squares_overflow, "squares that overflow, and that XLA doesn't take of one number"
+    ),
     _row("LRN", _spreads_or_is_infinite, "a sum that goes from channel to channel, of which infinity leaves NaN"),
     _row(
         "BatchNormalization GroupNormalization InstanceNormalization LayerNormalization RMSNormalization",
