@@ -150,6 +150,36 @@ def openvino_narrow_cast() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "Bytes that leave branches of unlike sizes are other memory in the first run, where they are subtracted from and"
+    " multiplied",
+    "the same model with the same inputs: both runs give 18, as the second one does",
+    "in IR that is written: they leave branches in int32",
+)
+def openvino_bytes_of_branches() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    is_long, x, less = op.parameter([], ov.Type.boolean), op.parameter([2], ov.Type.u8), op.parameter([], ov.Type.u8)
+    one, two = op.parameter([2], ov.Type.u8), op.parameter([2], ov.Type.u8)
+    branch = op.if_op(is_long)
+    branch.set_then_body(ov.Model([op.result(op.tile(one, op.constant(np.array([3]))))], [one], "long"))
+    branch.set_else_body(ov.Model([op.result(two)], [two], "short"))
+    branch.set_input(x.output(0), one, two)
+    bodies = branch.get_function(0), branch.get_function(1)
+    y = branch.set_output(bodies[0].results[0], bodies[1].results[0])
+    made = op.matmul(
+        op.subtract(op.convert(y, "f32"), op.convert(less, "f32")),
+        op.constant(np.ones((6, 1), np.float32)),
+        False,
+        False,
+    )
+    model, feeds = compiled(ov.Model([made], [is_long, x, less], "m")), [np.array(True), np.uint8([5, 3]), np.uint8(1)]
+    first, second = (model(feeds)[0].tolist() for _ in range(2))
+    return [first == second, second], [True, [18.0]]
+
+
+@_fault(
+    "openvino",
     "A quotient of 8-bit integers of open sizes is rounded to the nearest",
     "ONNX's Div, and Divide-1 with m_pythondiv false: towards zero",
     _AVOIDED.format("narrow-quotients"),
