@@ -418,17 +418,13 @@ class Builder:
     def _carry(self, old: Value, new: Value) -> None:
         if old is new or new.producer is None or new.data is not None:
             return
-        new.type = merge(new.type, self.told(old))
+        new.type = merge(new.type, old.type)
         if old.name and new not in self.rewriter.claimed:
             self.rewriter.claimed.add(new)
             new.name = self.claim(old.name)
             new.meta = new.meta or old.meta
         elif old.name:
             self.rewriter.aliases.setdefault(new, []).append(old)
-
-    def told(self, old: Value) -> Type | None:
-        """What counts of the type of an old value that a rule computes anew, beside what is inferred: all of it."""
-        return old.type
 
     def copy(self, node: Node, regions: Mapping[str, Graph] | None = None) -> Sequence[Value]:
         """The same operator in the new graph (a `view` of an old node), its regions rewritten."""

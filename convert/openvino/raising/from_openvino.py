@@ -71,18 +71,18 @@ class _Believing(Builder):
         super()._carry(old, new)
 
 
-class _Doubting(Builder):
-    """A builder of the hub that doesn't believe the sizes of layers: what OpenVINO reads it infers anew.
+def _without_sizes(graph: Graph) -> Graph:
+    """A graph without the sizes that its file tells of layers: what OpenVINO reads it infers anew.
 
     Ranks count, which a file tells of other layers than ONNX's inference knows them of; so do the sizes of what loops
     and branches give, which are those of no pass, and of variables, which are attributes.
     """
-
-    def told(self, old: Value) -> Type | None:
-        node = old.producer
-        if node is None or node.regions or node.op_type == "ReadValue" or not isinstance(old.type, TensorType):
-            return old.type
-        return old.type if old.type.rank is None else TensorType(old.type.dtype, (None,) * old.type.rank)
+    made = graph.copy()
+    for _, node in made.walk():
+        for value in () if node.regions or node.op_type == "ReadValue" else node.outputs:
+            if isinstance(value.type, TensorType) and value.type.rank is not None:
+                value.type = TensorType(value.type.dtype, (None,) * value.type.rank)
+    return made
 
 
 def _sizes(type: Type | None) -> Type | None:
@@ -153,7 +153,7 @@ def _raised(graph: Graph) -> tuple[Graph, States]:
     raised, states = _raised_by(_Believing, graph)
     if states.is_doubtful or any(reshape_fault(node) or broadcast_fault(node) for _, node in raised.walk()):
         with contextlib.suppress(Unsupported):
-            return _raised_by(_Doubting, graph)
+            return _raised_by(Builder, _without_sizes(graph))
     return raised, states
 
 
