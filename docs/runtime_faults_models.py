@@ -1072,6 +1072,17 @@ def reference_centred_regions() -> tuple[Any, Any]:
 
 @_fault(
     "reference",
+    "GlobalMaxPool takes the largest along two axes, whatever the rank",
+    "GlobalMaxPool-1: along all axes but the first two; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_two_axes() -> tuple[Any, Any]:
+    text = "g (float[1,2,3] x) => (float[1,2,1] y) { y = GlobalMaxPool (x) }"
+    return reference_run(text, x=np.float32([[[1, 2, 3], [4, 5, 6]]])), [[[3.0], [6.0]]]
+
+
+@_fault(
+    "reference",
     "LogSoftmax is the logarithm of a Softmax that underflows",
     "LogSoftmax-13: -200 - log(1 + exp(-200)); ONNX Runtime",
     _DOUBTED,

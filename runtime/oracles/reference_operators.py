@@ -15,6 +15,7 @@ from onnx.reference.ops.aionnxml.op_one_hot_encoder import OneHotEncoder
 from onnx.reference.ops.op_affine_grid import AffineGrid
 from onnx.reference.ops.op_dynamic_quantize_linear import DynamicQuantizeLinear
 from onnx.reference.ops.op_erf import Erf
+from onnx.reference.ops.op_global_max_pool import GlobalMaxPool
 from onnx.reference.ops.op_hardmax import Hardmax
 from onnx.reference.ops.op_log_softmax import LogSoftmax
 from onnx.reference.ops.op_lrn import LRN
@@ -69,6 +70,11 @@ def _below_zero(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) ->
     """Labels are no classes there, which count from the end for scores."""
     weighted = len(inputs) > 2 and inputs[2] is not None
     return f"weighs labels below 0 of {op.onnx_node.op_type} as 0" if weighted and (inputs[1] < 0).any() else ""
+
+
+def _pools_two_axes(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    images = 4
+    return "takes the largest along two axes in GlobalMaxPool, whichever there are" if inputs[0].ndim != images else ""
 
 
 def _counts_images(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
@@ -138,6 +144,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (LogSoftmax, _underflows),
     (Hardmax, _flattens),
     (LRN, _counts_images),
+    (GlobalMaxPool, _pools_two_axes),
     (Erf, _in_float32),
     (DynamicQuantizeLinear, _of_no_range),
     (NegativeLogLikelihoodLoss, _below_zero),

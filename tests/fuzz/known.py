@@ -288,6 +288,11 @@ def _whole_by_rounding(case: Case) -> bool:
     return far > 0.05 / float(ml_dtypes.finfo(exponent.dtype).eps) and bool((case.first < 0).any())
 
 
+def _one_point(case: Case) -> bool:
+    """An aligned axis with one point, which the text puts in its middle, and ONNX Runtime at its start."""
+    return bool(case.node.attributes.get("align_corners")) and bool((np.asarray(case.operands[1])[2:] == 1).any())
+
+
 def _zero_scale(case: Case) -> bool:
     """Of what is quantized: quotients by 0."""
     return any(
@@ -297,6 +302,7 @@ def _zero_scale(case: Case) -> bool:
 
 
 UNDEFINED = (
+    _row("AffineGrid", _one_point, "one point of an aligned axis, which ONNX Runtime puts at its start"),
     _row("QLinearConv QLinearMatMul QuantizeLinear", _zero_scale, "infinities, or NaN, of a scale of 0"),
     _row("Pow", _whole_by_rounding, "negative numbers by halves that rounding makes whole"),
     _row(
@@ -304,7 +310,11 @@ UNDEFINED = (
         _overflows,
         "integers that overflow, or that a float64 doesn't hold; ONNX Runtime computes in floats",
     ),
-    _row("ReduceMean ReduceMax ReduceMin ReduceLogSum ReduceLogSumExp", _empty, "a reduction of nothing"),
+    _row(
+        "GlobalAveragePool GlobalLpPool GlobalMaxPool ReduceMean ReduceMax ReduceMin ReduceLogSum ReduceLogSumExp",
+        _empty,
+        "a reduction of nothing",
+    ),
     _row("Range", _counted_by_rounding, "a range of as many numbers as the type says in which they are counted"),
     _row("Pad", _axes_twice, "an axis named twice"),
     _row("CenterCropPad", _sizes_wrap_around, "sizes below 0, of which ONNX Runtime's differences overflow"),

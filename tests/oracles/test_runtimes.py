@@ -364,6 +364,18 @@ def test_the_reference_trains_before_version_14(tmp_path, opset, attribute):
     assert same != bool(found.fault)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)])
+def test_the_reference_pools_along_two_axes(tmp_path, shape):
+    """ONNX Runtime is the judge."""
+    sizes = [", ".join(map(str, one)) for one in (shape, (2, 3, *[1] * (len(shape) - 2)))]
+    path = model(tmp_path, f"g (float[{sizes[0]}] x) => (float[{sizes[1]}] y) {{ y = GlobalMaxPool (x) }}", 13, 8)
+    feeds = [{"x": np.random.default_rng(0).normal(size=shape).astype(np.float32)}]
+    [found], [wanted] = run_file("reference", path, feeds), run_file("onnxruntime", path, feeds)
+    assert wanted.usable and bool(found.fault) == (len(shape) != 4)
+    same = found.outputs is not None and np.array_equal(found.outputs["y"], wanted.outputs["y"])
+    assert same != bool(found.fault)
+
+
 @pytest.mark.parametrize("opset", [10, 15, 16, 21])
 def test_the_reference_takes_half_a_pixel_off_before_version_16(tmp_path, opset):
     """ONNX Runtime is the judge."""
