@@ -21,6 +21,7 @@ from .schemas import histories, schema
 from .shape_faults import shape_fault
 from .tensor import TensorData
 from .tree_faults import tree_fault
+from .words import words
 
 _KINDS = OpSchema.AttrType
 _TEXT, _WHOLE, _REAL = (str, bytes), (int,), (int, float)
@@ -92,6 +93,13 @@ _LEAST = {
 """Attributes that are counts, of any operator or of one, and the least that they may be."""
 _MOST = 1 << 31
 """More than any count that is at least 1 may be: work on windows and groups makes arrays of so many places."""
+_FLAGS = frozenset(
+    words(
+        "allowzero align_corners antialias ceil_mode count_include_pad exclude_outside fmod inverse is_causal keepdims"
+        " noop_with_empty_axes onesided training_mode transA transB upper"
+    )
+)
+"""Attributes of which 0 means no, and of which ONNX's inference and runtimes read 32 bits."""
 _LENGTHS = {"ConstantOfShape value": 1, "kernel_params": 3, "pooled_shape": 2}
 """Attributes, of any operator or of one, that hold just so many numbers."""
 _TOLD_DEFAULTS = {("", "Concat"): {"axis"}}
@@ -227,7 +235,7 @@ def problem(node: Node) -> str:
     ):
         if not least <= count <= most:
             return f" has {count} {what}; it takes {least} to {most}"
-    more = () if found.variadic is None else range(found.variadic, _given(node.formal_inputs))
+    more = () if found.variadic is None else range(found.variadic, len(node.formal_inputs))
     for index in (*found.required, *more):
         if node.input(index) is None:
             return f": input {index} is missing"
@@ -305,6 +313,8 @@ def _attribute_fault(node: Node, known: Mapping[str, Any], told: Sequence[str]) 
         least, size = _LEAST.get(own, _LEAST.get(name)), _LENGTHS.get(own, _LENGTHS.get(name))
         if least is not None and isinstance(value, int | float) and not least <= value < (_MOST if least else math.inf):
             return f": attribute {name} is {value}, which is no count"
+        if name in _FLAGS and isinstance(value, int) and not -_MOST <= value < _MOST:
+            return f": attribute {name} is {value}, which is no flag"
         if size is not None and isinstance(value, TensorData | list | tuple):
             found = value.size if isinstance(value, TensorData) else len(value)
             if found != size:

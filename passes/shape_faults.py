@@ -224,8 +224,8 @@ def _updates_fault(node: Node) -> str:
     if not indices:
         return ": its indices are a scalar"
     depth = indices[-1]
-    if isinstance(depth, int) and depth > len(data):
-        return f": indices of {depth} axes in a tensor of rank {len(data)}"
+    if fault := _depth_fault(node, 0):
+        return fault
     if updates is None or not isinstance(depth, int):
         return ""
     wanted = len(data) + len(indices) - 1 - depth
@@ -249,8 +249,17 @@ def _batch_fault(node: Node) -> str:
     count = node.attributes.get("batch_dims", 0)
     ranks = [len(shape) for index in range(2) if (shape := _shape(node, index)) is not None]
     if not isinstance(count, int) or (count >= 0 and (not ranks or count < max(min(ranks), 1))):
-        return ""
+        return _depth_fault(node, count if isinstance(count, int) else 0)
     return f": batch_dims is {count}, of tensors of the ranks {ranks}"
+
+
+def _depth_fault(node: Node, batch: int) -> str:
+    """Why the indices of a GatherND or ScatterND name more axes than the data have behind a batch."""
+    data, indices = _shape(node, 0), _shape(node, 1)
+    depth = indices[-1] if indices else None
+    if data is None or not isinstance(depth, int) or depth <= len(data) - batch:
+        return ""
+    return f": indices of {depth} axes in a tensor of rank {len(data) - batch}"
 
 
 def _pads_fault(node: Node) -> str:

@@ -251,6 +251,7 @@ class GraphReader:
                 raise InvalidModel(f"{where}: initializer {name!r} is defined twice")
             elif conflict(value.type, TensorType(data.dtype, data.shape)):
                 raise InvalidModel(f"{where}: initializer {name!r} is {data!r}, and is declared {value.type}")
+            value.type = value.type or TensorType(data.dtype, data.shape)
             value.data = data
             graph.constants.append(value)
 

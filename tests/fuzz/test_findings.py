@@ -199,13 +199,19 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("LRN <size = 0> (x)", "attribute size is 0, which is no count"),
         ("LRN <size = 4611686018427387904> (x)", "attribute size is 4611686018427387904, which is no count"),
         ("DeformConv (x, w, x)", "offsets of the shape [1, 3, 5, 5], which must have 18 channels"),
+        ('Einsum <equation = "a"> (t, "")', "input 1 is missing"),
+        ('Concat <axis = 0> (t, "")', "input 1 is missing"),
+        ("GatherND (x, u)", "indices of 5 axes in a tensor of rank 4"),
+        ("GatherND <batch_dims = 1> (x, z)", "indices of 4 axes in a tensor of rank 3"),
+        ("ScatterND (x, u, e)", "indices of 5 axes in a tensor of rank 4"),
+        ("Gemm <transB = -9223372036854775808> (i, i)", "transB is -9223372036854775808, which is no flag"),
     ],
 )
 def test_shapes_that_inference_does_not_look_at(node: str, line: str, tmp_path: Path) -> None:
     """By the operators' text."""
     infos = "float[1, 3, 5, 5] x, float[3, 3, 3, 3] w, float[4, 1, 3, 3] v, float s, int64 n"
     infos += ", int64[2] t, int64[1, 2] i, float[7, 1, 2] e, float[7, 1, 5] f"
-    infos += ", int64[7, 1, 2] k, float[1, 15, 5] p, float[1, 15, 5] q, float[1, 12, 4] d"
+    infos += ", int64[1, 5] u, int64[1, 4] z, int64[7, 1, 2] k, float[1, 15, 5] p, float[1, 15, 5] q, float[1, 12, 4] d"
     path = tmp_path / "m.onnxtxt"
     path.write_text(f'<ir_version: 12, opset_import: ["": 26]> g ({infos}) => (y) {{ y = {node} }}')
     with pytest.raises(InvalidModel) as caught:
@@ -846,6 +852,17 @@ def test_graphs_of_an_attention_give_one_result(name: str, outputs: str, line: s
     (tmp_path / "m.onnxtxt").write_text(text)
     with pytest.raises(InvalidModel, match=f"its graph {name} {line}"):
         load(tmp_path / "m.onnxtxt")
+
+
+@pytest.mark.parametrize("target", ["hlo", "xml", "json"])
+def test_an_input_without_a_type_has_that_of_its_default(target: str, tmp_path: Path) -> None:
+    graph = helper.make_graph([helper.make_node("Neg", ["w"], ["y"])], "g", [onnx.ValueInfoProto(name="w")], [])
+    graph.initializer.append(onnx.numpy_helper.from_array(np.array([10, 20], np.float32), "w"))
+    graph.output.append(onnx.ValueInfoProto(name="y"))
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), tmp_path / "m.onnx")
+    convert(tmp_path / "m.onnx", tmp_path / f"m.{target}", verify=0)
+    found = Executor(to_hub(load(tmp_path / f"m.{target}"))).run({})
+    assert [(one.dtype, one.tolist()) for one in found.values()] == [(np.float32, [-10, -20])]
 
 
 def test_a_type_of_0_is_that_of_the_input(tmp_path: Path) -> None:
