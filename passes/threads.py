@@ -16,17 +16,21 @@ class ForkableLock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._holder: int | None = None
         _ALL.add(self)
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        self._holder = threading.get_ident()
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._holder = None
         self._lock.release()
 
     def free(self) -> None:
-        """Let nobody hold it."""
-        self._lock = threading.Lock()
+        """Let nobody hold it but the calling thread, which gives it back itself."""
+        if self._holder != threading.get_ident():
+            self._lock, self._holder = threading.Lock(), None
 
 
 _ALL: weakref.WeakSet[ForkableLock] = weakref.WeakSet()

@@ -112,6 +112,25 @@ def test_a_lock_is_free_in_a_child_that_is_forked_while_another_thread_holds_it(
     assert os.waitstatus_to_exitcode(status) == 7
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_thread_that_forks_while_it_holds_a_lock() -> None:
+    """Its copy in the child gives the lock back, too, and may take it again."""
+    lock = ForkableLock()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            with lock:
+                child = os.fork()
+            if not child:
+                signal.alarm(60)
+                with lock:
+                    os._exit(7)
+        except RuntimeError:  # in the child: it was free already
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_fork_waits_for_what_is_being_compiled() -> None:
     """The child would wait for Numba's locks for ever."""
