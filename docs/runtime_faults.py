@@ -52,7 +52,7 @@ def found(name: str) -> tuple[str, str]:
 
 
 _ENDS = {
-    **dict.fromkeys((-signal.SIGABRT, -signal.SIGSEGV), "ends by SIGABRT or SIGSEGV"),
+    **dict.fromkeys((-signal.SIGABRT, -signal.SIGBUS, -signal.SIGSEGV), "ends by SIGABRT, SIGBUS or SIGSEGV"),
     -signal.SIGFPE: "ends by SIGFPE",
 }
 """What writing beyond one's memory ends in is up to what stands there."""
