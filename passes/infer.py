@@ -24,7 +24,7 @@ from .schema_check import problem
 from .schemas import schema
 from .tensor import TensorData
 from .types import DType, OptionalType, Shape, TensorType, Type, conflict, merge, tensor
-from .windows import POOLS, sizes_of_pool
+from .windows import sizes_of_pool
 
 FORMAL = "formal"
 """Key in the `meta` of a region's input: the type that the model itself declares for it."""
@@ -100,7 +100,7 @@ def small_data(value: Value, look: Look | None = None) -> TensorData | None:
 def _corrected(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
     """The types, with sizes that ONNX's inference doesn't see: a tensor without elements has none that isn't zero, a
     pool no window that would begin in the padding at the end."""
-    if node.domain == "" and node.op_type in POOLS and (sizes := sizes_of_pool(node)):
+    if sizes := sizes_of_pool(node):
         return [_with_last(found, sizes[0]) for found in types]
     if node.op == ("", "Einsum"):
         (found,) = types
@@ -189,7 +189,7 @@ def _infer(graph: Graph, known: bool) -> None:
 
 def _is_miscounted(node: Node) -> bool:
     """Whether it is a pool that ONNX's inference before version 22 finds more windows of than there are."""
-    sizes = sizes_of_pool(node) if node.domain == "" and node.op_type in POOLS else None
+    sizes = sizes_of_pool(node)
     return sizes is not None and sizes[0] != sizes[1]
 
 

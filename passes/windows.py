@@ -105,7 +105,9 @@ def windows(attrs: NodeAttributes, spatial: Sequence[int], kernel: Sequence[int]
 def sizes_of_pool(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The sizes along the spatial axes of what a pool gives that rounds up, and those that ONNX's inference before
     version 22 makes of them, which counts windows that would begin in the padding at the end, too; None where the data
-    are of open sizes, or it doesn't round up."""
+    are of open sizes, or it doesn't round up, and for other operators."""
+    if node.domain or node.op_type not in POOLS:
+        return None
     attrs, shape = NodeAttributes(node), node.inputs[0].tensor.shape if node.inputs and node.inputs[0] else None
     if not attrs.flag("ceil_mode") or attrs.string("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or shape is None:
         return None

@@ -239,19 +239,19 @@ class GraphReader:
         for name, data in found:
             if not name:
                 raise InvalidModel(f"{where}: an initializer without a name")
-            value = scope.values.get(name)
+            value, stored = scope.values.get(name), TensorType(data.dtype, data.shape)
             if value is None:
-                value = scope.declare(name, Value(name, TensorType(data.dtype, data.shape)), where)
+                value = scope.declare(name, Value(name, stored), where)
                 if name in declared:
                     value.meta = {"declared": True}
                     self.annotate(value, declared[name], where)
-                    if conflict(value.type, TensorType(data.dtype, data.shape)):  # ONNX Runtime goes by the data, too
-                        value.type = TensorType(data.dtype, data.shape)
+                    if conflict(value.type, stored):  # ONNX Runtime goes by the data, too
+                        value.type = stored
             elif value.data is not None or value not in graph.inputs:
                 raise InvalidModel(f"{where}: initializer {name!r} is defined twice")
-            elif conflict(value.type, TensorType(data.dtype, data.shape)):
+            elif conflict(value.type, stored):
                 raise InvalidModel(f"{where}: initializer {name!r} is {data!r}, and is declared {value.type}")
-            value.type = value.type or TensorType(data.dtype, data.shape)
+            value.type = value.type or stored
             value.data = data
             graph.constants.append(value)
 
