@@ -138,6 +138,8 @@ class DType(enum.Enum):
 
 HALVES = (DType.FLOAT16, DType.BFLOAT16)
 """Floats of 16 bits."""
+BYTES = (DType.INT8, DType.UINT8)
+"""Integers of 8 bits."""
 
 
 _EXACT_BITS = {DType.BFLOAT16: 8, DType.FLOAT16: 11, DType.FLOAT32: 24, DType.FLOAT64: 53}

@@ -26,15 +26,13 @@ from ....passes.graph import Node
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
-from ....passes.types import DType
+from ....passes.types import BYTES, DType
 from ..dialect import DOMAIN
 from ..dimension_numbers import DotNumbers
 from ..infer_tools import axes
 from .arrays import Array, arange, arrays, full
 from .reduce import by_operator
 from .support import Results, shape_of
-
-_BYTES = (DType.INT8, DType.UINT8)
 
 
 @rule(DOMAIN, "dot")
@@ -96,7 +94,7 @@ def contracted(lhs: Array, rhs: Array, numbers: DotNumbers, dtype: DType) -> Arr
     if not numbers.lhs_contracting:
         product = _outer(lhs.cast(work), rhs.cast(work), numbers)
     else:
-        is_byte = kinds[0] in _BYTES and kinds[1] in _BYTES and dtype is DType.INT32
+        is_byte = kinds[0] in BYTES and kinds[1] in BYTES and dtype is DType.INT32
         lhs, rhs = (x if is_byte else x.cast(work) for x in (lhs, rhs))
         product = _Plan(lhs, rhs, numbers, rows, columns, None if is_byte else work).product().reshape(*shape)
     return product.cast(dtype) if dtype is DType.BOOL else product.narrow(dtype)

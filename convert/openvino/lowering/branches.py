@@ -10,14 +10,10 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
 from ....passes.preconditions import required
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType, TensorType, merge
+from ....passes.types import BYTES, DType, TensorType, merge
 from ..dialect import BODY_MAPS, InputMap, OutputMap
 from .context import context_of
 from .tools import convert, scalar
-
-_BYTES = (DType.INT8, DType.UINT8)
-"""What leaves a branch in int32 where its sizes are open: OpenVINO's CPU may read other memory in the first run, as
-where the result is subtracted from and multiplied."""
 
 
 def _branch(
@@ -66,7 +62,8 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
     ):
         if both[0].rank is None or both[0].rank != both[1].rank:
             raise Unsupported(node, f"the branches give {old.name!r} different ranks, or unknown ones")
-        if old.tensor.dtype in _BYTES and old.tensor.static_shape is None:
+        # in the first run OpenVINO's CPU may read other memory for bytes, where they are subtracted from and multiplied
+        if old.tensor.dtype in BYTES and old.tensor.static_shape is None:
             types[index] = TensorType(DType.INT32, old.tensor.shape)
             for region in twin.regions.values():
                 inner = type(op)(op.rewriter, region)

@@ -13,14 +13,13 @@ import numpy as np
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, required
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType, TensorType
+from ....passes.types import BYTES, DType, TensorType
 from ..workarounds import NARROW, UNSIGNED
 from .large_integers import compared, extreme, kept, known_axes
 from .tools import convert, i32
 
 _LOWEST = np.iinfo(np.int32).min
 _BY_BITS = ("Add", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Mul", "Neg", "Sub", "Where")
-_NARROW = (DType.INT8, DType.UINT8)
 Change = Callable[[Builder, Value], Value]
 
 
@@ -43,7 +42,7 @@ def _in_int32(op: Builder, node: Node, dtype: DType, enter: Change, leave: Chang
 def narrow(op: Builder, node: Node) -> list[Value] | None:
     """8-bit integers in int32: OpenVINO's CPU stops at 255 where ONNX begins again at 0."""
     dtype = required(node, 0).tensor.dtype
-    if dtype not in _NARROW or not op.rewriter.workarounds.take(NARROW):
+    if dtype not in BYTES or not op.rewriter.workarounds.take(NARROW):
         return None
     return _in_int32(
         op,
@@ -178,7 +177,7 @@ def shift(op: Builder, node: Node) -> Value | None:
 def cast(op: Builder, node: Node) -> Value | None:
     """Floats to 8 bits through int32, and uint32 into floats by halves of 16 bits, whose sum is rounded once."""
     x, target = required(node, 0), node.output.tensor.dtype
-    if target in _NARROW and dtype_of(node, x).is_float:
+    if target in BYTES and dtype_of(node, x).is_float:
         return _cast_to_narrow(op, node, x, target)
     if target not in (DType.FLOAT32, DType.FLOAT64) or x.data is not None or not _is_unsigned(op, node):
         return None

@@ -18,7 +18,7 @@ from ....passes.protos import DTYPES
 from ....passes.quantization import dequantizes_by_zero_point
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.schemas import hub_version
-from ....passes.types import HALVES, DType
+from ....passes.types import BYTES, HALVES, DType
 from ..rounding_ties import has_exact_ties, hits_ties
 from .context import context_of
 from .functions import computed
@@ -66,7 +66,7 @@ def _faked(op: Builder, node: Node, x: Value, scale: Value, zero: Value | None, 
     factor, offset = scale.array(), np.zeros((), np.float32) if zero is None else zero.array()
     if factor is None or offset is None or node.attributes.get("block_size", 0):
         return None
-    if dtype not in (DType.INT8, DType.UINT8) or factor.dtype != np.float32:
+    if dtype not in BYTES or factor.dtype != np.float32:
         return None
     low, high = RANGES[dtype]
     first = offset.astype(np.float32) - low

@@ -11,7 +11,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, input_of, size_of_axis
 from ....passes.protos import ENUMS, enum_of
 from ....passes.rewrite import Builder, collect, combine, rule
-from ....passes.types import HALVES, DType, TensorType
+from ....passes.types import BYTES, HALVES, DType, TensorType
 from ..dialect import DOMAIN
 from ..workarounds import FLOOR, SATURATED
 from .support import Results, aligned, call, constant, element_type, round_half_away, rows, scalar
@@ -69,7 +69,7 @@ def divide(op: Builder, node: Node) -> Results:
 def saturated(op: Builder, node: Node) -> Results | None:
     """Add-1, Multiply-1, Subtract-1 of 8-bit integers: the CPU stops at the type's limits."""
     dtype = input_of(node).tensor.dtype
-    if dtype not in (DType.INT8, DType.UINT8) or not op.rewriter.workarounds.take(SATURATED):
+    if dtype not in BYTES or not op.rewriter.workarounds.take(SATURATED):
         return None
     a, b = (cast(op, value, DType.INT32) for value in aligned(op, node))
     made = op.call({"Multiply": "Mul", "Subtract": "Sub"}.get(node.op_type, node.op_type), a, b)
