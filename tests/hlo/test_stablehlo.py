@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from backedge.convert import convert, load, save
+from backedge.convert.hlo import stablehlo
 from backedge.convert.hlo.read import from_text
 from backedge.convert.hlo.stablehlo import from_bytes, to_bytes, to_hlo
 from backedge.convert.verification import verify
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.runtime import run
 from backedge.runtime.oracles import run_file
+from backedge.runtime.oracles.driver import Child
 from backedge.runtime.oracles.xla_files import exported_bytecode, kind_of, module_proto
 
 needs_jaxlib = pytest.mark.skipif(importlib.util.find_spec("jaxlib") is None, reason="jaxlib isn't installed")
@@ -130,9 +132,15 @@ def test_a_file_that_kills_jaxlib() -> None:
 
 
 @needs_jaxlib
-def test_a_file_that_takes_too_long() -> None:
-    with pytest.raises(InvalidModel, match="no answer within 1e-06 s"):
-        to_hlo(POWERS.encode(), timeout=1e-6)
+def test_a_file_that_takes_too_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "waits").mkdir()
+    (tmp_path / "waits" / "session.py").write_text(
+        "import time\n\ndef open_session(path, options):\n    time.sleep(600)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(stablehlo, "Child", lambda _, *more: Child("waits.session", *more))
+    with pytest.raises(InvalidModel, match=r"no answer within 0\.1 s"):
+        to_hlo(POWERS.encode(), timeout=0.1)
 
 
 def test_without_jaxlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
