@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, between, in_float32, is_float, normal_axis, widened
+from .base import Array, Attributes, Kernel, between, expect_broadcast, in_float32, is_float, normal_axis, widened
 
 _SIXTH = float(np.float32(1 / 6))
 
@@ -181,8 +181,7 @@ def parametric_relu(attrs: Attributes, x: Array, slope: Array) -> Array:
     """`slope` broadcasts to `x`; before version 7 it stands along the channel axis."""
     if attrs.version < 7 and slope.ndim == 1 and slope.size > 1 and x.ndim > 1:
         slope = slope.reshape((-1,) + (1,) * (x.ndim - 2))
-    if np.broadcast_shapes(x.shape, slope.shape) != x.shape:
-        raise ValueError(f"slope {list(slope.shape)} doesn't broadcast to {list(x.shape)}")
+    expect_broadcast("slope", slope, x.shape)
     return np.where(x < np.zeros((), x.dtype), (x * slope).astype(x.dtype), x)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .activation import softmax
-from .base import Array, Attributes, Kernel, widened
+from .base import Array, Attributes, Kernel, expect_shape, widened
 
 
 def _heads(x: Array, count: int) -> Array:
@@ -55,6 +55,8 @@ def attention(
     if past_key is not None and past_value is not None:
         k, v = np.concatenate([past_key, k], axis=2), np.concatenate([past_value, v], axis=2)
     queries, keys = q.shape[2], k.shape[2]
+    expect_shape("keys", k, (q.shape[0], k.shape[1], keys, q.shape[3]))
+    expect_shape("values", v, (*k.shape[:3], v.shape[3]))
     groups = q.shape[1] // k.shape[1]
     root = _root(attrs, q.shape[3])
     left, right = widened(q), widened(np.repeat(k, groups, axis=1))
@@ -159,9 +161,10 @@ def rotary_embedding(attrs: Attributes, x: Array, cos: Array, sin: Array, positi
     heads = _heads(x, attrs.int("num_heads")) if packed else x
     size = attrs.int("rotary_embedding_dim", 0) or heads.shape[3]
     if positions is not None:
+        expect_shape("sin_cache", sin, cos.shape)
         cos, sin = cos[positions], sin[positions]
-    if cos.shape[-1] != size // 2 or sin.shape[-1] != size // 2:
-        raise ValueError(f"caches of {cos.shape[-1]} and {sin.shape[-1]} for {size} features")
+    for what, cache in (("cos_cache", cos), ("sin_cache", sin)):
+        expect_shape(what, cache, (heads.shape[0], heads.shape[2], size // 2))
     cos, sin = widened(cos)[:, None], widened(sin)[:, None]
     turned, rest = widened(heads[..., :size]), heads[..., size:]
     pairs = (slice(0, None, 2), slice(1, None, 2)) if attrs.flag("interleaved") else (

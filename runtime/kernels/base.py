@@ -218,6 +218,27 @@ def weighted(elements: Array, weights: Array) -> Array:
     return np.where(weights != 0, elements * weights, 0)
 
 
+def expect_shape(what: str, value: Array, shape: Sequence[int]) -> None:
+    """Refuse an operand of another shape than its operator wants, be it one that NumPy broadcasts.
+
+    Raises:
+        ValueError: it is of another shape.
+    """
+    if value.shape != tuple(shape):
+        raise ValueError(f"{what} of the shape {list(value.shape)}, which must be {list(shape)}")
+
+
+def expect_broadcast(what: str, value: Array, shape: Sequence[int]) -> None:
+    """Refuse an operand that isn't broadcast to a shape.
+
+    Raises:
+        ValueError: it has more axes, or other sizes than 1 and those of the shape.
+    """
+    laid = zip(reversed(value.shape), reversed(shape), strict=False)
+    if value.ndim > len(shape) or any(size not in (1, other) for size, other in laid):
+        raise ValueError(f"{what} {list(value.shape)} doesn't broadcast to {list(shape)}")
+
+
 def per_channel(values: Array, x: Array) -> Array:
     """One value for each channel of x (N, C, ...), ready to broadcast with it; of x (N) there is one channel.
 

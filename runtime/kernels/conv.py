@@ -10,7 +10,7 @@ import numpy as np
 
 from ...passes.windows import Windows, extent, steps, transposed, windows
 from .activation import swish
-from .base import Array, Attributes, Keep, Kernel, per_channel, to_ints, weighted, widened
+from .base import Array, Attributes, Keep, Kernel, expect_shape, per_channel, to_ints, weighted, widened
 from .linalg import EXACT_TERMS, centred
 from .quant import quantized
 from .shape import padded
@@ -184,6 +184,7 @@ def causal_conv(
     """Depthwise over the last axis, each output seeing only the present and the past; the last k-1 inputs are kept."""
     reach = w.shape[2] - 1
     before = np.zeros((*x.shape[:2], reach), x.dtype) if past is None else past
+    expect_shape("past_state", before, (*x.shape[:2], reach))
     line = np.concatenate([before, x], axis=2)
     size = x.shape[2]
     view = Windows((size + reach,), (reach + 1,), (1,), (1,), (0,), (0,), (size,))

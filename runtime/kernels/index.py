@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, filled, normal_axis, scalar, to_ints
+from .base import Array, Attributes, Kernel, expect_shape, filled, normal_axis, scalar, to_ints
 
 
 def gather(attrs: Attributes, x: Array, indices: Array) -> Array:
@@ -74,6 +74,8 @@ def tensor_scatter(attrs: Attributes, cache: Array, update: Array, starts: Array
     axis = normal_axis(attrs.int("axis"), cache.ndim)
     length, count = cache.shape[axis], update.shape[axis]
     first = np.zeros(cache.shape[0], np.int64) if starts is None else starts
+    expect_shape("update", update, (*cache.shape[:axis], count, *cache.shape[axis + 1 :]))
+    expect_shape("write_indices", first, (cache.shape[0],))
     places = first[:, None] + np.arange(count)
     if attrs.string("mode") == "circular":
         places = places % length
@@ -94,6 +96,7 @@ def non_zero(_: Attributes, x: Array) -> Array:
 def one_hot(attrs: Attributes, indices: Array, depth: Array, values: Array) -> Array:
     """`values` is [off, on]; indices outside [-depth, depth) are off everywhere."""
     size = int(scalar(depth))
+    expect_shape("values", values, (2,))
     if size < 0:
         raise ValueError(f"depth is {size}")
     chosen = indices.astype(np.int64)

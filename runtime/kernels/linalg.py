@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, is_float, widened
+from .base import Array, Attributes, Kernel, expect_broadcast, is_float, widened
 from .quant import quantized
 
 
@@ -35,8 +35,7 @@ def gemm(attrs: Attributes, a: Array, b: Array, c: Array | None = None) -> Array
     result = _scaled(product, attrs.float("alpha"))
     if c is not None:
         beta = attrs.float("beta")
-        if np.broadcast_shapes(c.shape, product.shape) != product.shape:
-            raise ValueError(f"C {list(c.shape)} doesn't broadcast to {list(product.shape)}")
+        expect_broadcast("C", c, product.shape)
         result = result + _scaled(widened(c), beta) if beta else result
     return result.astype(a.dtype, copy=False)
 

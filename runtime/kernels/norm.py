@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, normal_axes, normal_axis, per_channel, widened
+from .base import Array, Attributes, Kernel, expect_broadcast, normal_axes, normal_axis, per_channel, widened
 
 
 def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, mean: Array, var: Array) -> Any:
@@ -77,6 +77,9 @@ def layer_normalization(
     attrs: Attributes, x: Array, scale: Array, bias: Array | None = None
 ) -> tuple[Array, Array, Array]:
     axes = tuple(range(normal_axis(attrs.int("axis"), x.ndim), x.ndim))
+    for what, values in (("scale", scale), ("bias", bias)):
+        if values is not None:
+            expect_broadcast(what, values, x.shape)
     normal, mean, inverse = _standardized(attrs, _wide(attrs, x), axes)
     y = attrs.between(normal.astype(x.dtype)) * scale
     if bias is not None:
@@ -87,6 +90,7 @@ def layer_normalization(
 
 def rms_normalization(attrs: Attributes, x: Array, scale: Array) -> Array:
     axes = tuple(range(normal_axis(attrs.int("axis"), x.ndim), x.ndim))
+    expect_broadcast("scale", scale, x.shape)
     wide = _wide(attrs, x)
     square = np.mean(wide * wide, axis=axes, keepdims=True)
     normal = wide / np.sqrt(square + wide.dtype.type(attrs.float("epsilon")))
@@ -96,6 +100,8 @@ def rms_normalization(attrs: Attributes, x: Array, scale: Array) -> Array:
 def group_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array) -> Array:
     """Scale and bias per channel; per group in version 18."""
     groups = attrs.int("num_groups")
+    if x.shape[1] % groups:
+        raise ValueError(f"{x.shape[1]} channels are no {groups} groups")
     grouped = x.astype(_stash(attrs)).reshape(x.shape[0], groups, math.prod(x.shape[1:]) // groups)
     normal, _, _ = _standardized(attrs, grouped, (2,))
     if attrs.version < 21:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...passes.quantization import dequantizes_by_zero_point, quantizes_by_zero_point
 from ...passes.types import DType
-from .base import Array, Attributes, Kernel, is_float, normal_axis
+from .base import Array, Attributes, Kernel, expect_shape, is_float, normal_axis
 from .cast import convert
 
 
@@ -33,19 +33,26 @@ def broadcast_scale(value: Array, shape: tuple[int, ...], axis: int, block: int)
         return value.reshape(())
     axis = 0 if len(shape) == 1 else normal_axis(axis, len(shape))
     if value.ndim == 1 and not block:
+        expect_shape("a scale or zero point", value, (shape[axis],))
         return value.reshape((-1,) + (1,) * (len(shape) - axis - 1))
     if not block:
         block = -(-shape[axis] // value.shape[axis])
-    wide = np.repeat(value, block, axis=axis)[(slice(None),) * axis + (slice(shape[axis]),)]
-    if wide.shape != shape:
-        raise ValueError(f"a scale of shape {list(value.shape)} in blocks of {block} doesn't cover {list(shape)}")
-    return wide
+    blocks = -(-shape[axis] // block)
+    expect_shape(f"a scale or zero point in blocks of {block}", value, (*shape[:axis], blocks, *shape[axis + 1 :]))
+    return np.repeat(value, block, axis=axis)[(slice(None),) * axis + (slice(shape[axis]),)]
+
+
+def _expect_alike(scale: Array, zero: Array | None) -> None:
+    """Refuse a zero point that isn't one for each scale, which one alone isn't for many either."""
+    if zero is not None and not zero.size == scale.size == 1:
+        expect_shape("a zero point", zero, scale.shape)
 
 
 def quantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = None) -> Array:
     """round(x / scale) + zero, saturated. The division is done in `precision`, by default the scale's type."""
     to = DType.of(zero.dtype) if zero is not None else attrs.dtype("output_dtype", DType.UINT8)
     axis, block = attrs.int("axis", 1), attrs.int("block_size", 0)
+    _expect_alike(scale, zero)
     work = attrs.precision("precision", scale.dtype)
     work = work if is_float(work) and work.itemsize > 1 else np.dtype(np.float32)
     steps = broadcast_scale(scale.astype(work), x.shape, axis, block)
@@ -60,6 +67,7 @@ def quantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = Non
 def dequantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = None) -> Array:
     """(x - zero) * scale in float32, rounded to `output_dtype`, by default the scale's type."""
     axis, block = attrs.int("axis", 1), attrs.int("block_size", 0)
+    _expect_alike(scale, zero)
     to = attrs.precision("output_dtype", scale.dtype)
     kind = DType.of(x.dtype)
     if zero is None or not dequantizes_by_zero_point(kind):

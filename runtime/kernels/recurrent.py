@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .activation import elu, hard_sigmoid, leaky_relu, relu, sigmoid, softplus, softsign
-from .base import Array, Attributes, Kernel, widened
+from .base import Array, Attributes, Kernel, expect_shape, widened
 
 Function = Callable[[Array], Array]
 State = tuple[Array, ...]
@@ -169,33 +169,44 @@ def recurrent(gate_count: int, defaults: Sequence[str], make_step: Callable[...,
         directions, size, dtype = w.shape[0], r.shape[2], x.dtype
         if (directions == 2) != (direction == "bidirectional"):
             raise ValueError(f"direction {direction!r} with the weights of {directions}")
+        gates = gate_count * size
+        expect_shape("W", w, (directions, gates, x.shape[2]))
+        expect_shape("R", r, (directions, gates, size))
         batch_first = attrs.flag("layout")
         sequence = widened(x.swapaxes(0, 1) if batch_first else x)
         steps, batch = sequence.shape[:2]
         ends = np.full(batch, steps, np.int64) if lengths is None else lengths.astype(np.int64)
+        expect_shape("sequence_lens", ends, (batch,))
+        if np.any((ends < 0) | (ends > steps)):
+            raise ValueError(f"sequence_lens {ends.min()} to {ends.max()} of {steps} steps")
         initial = [
             np.zeros((directions, batch, size), sequence.dtype)
             if value is None
             else widened(value.swapaxes(0, 1) if batch_first else value)
             for value in (initial_h, initial_c)[:states]
         ]
-        biases = np.zeros((directions, 2 * gate_count * size), sequence.dtype) if bias is None else widened(bias)
+        for name, value in zip(("initial_h", "initial_c"), initial, strict=False):
+            expect_shape(name, value, (directions, batch, size))
+        biases = np.zeros((directions, 2 * gates), sequence.dtype) if bias is None else widened(bias)
+        expect_shape("B", biases, (directions, 2 * gates))
+        if peepholes is not None:
+            expect_shape("P", peepholes, (directions, 3 * size))
         functions = _activations(attrs, defaults, directions)
         outputs, finals = [], []
         for d in range(directions):
             weights = _Weights(
                 widened(w[d]),
                 widened(r[d]),
-                biases[d, : gate_count * size],
-                biases[d, gate_count * size :],
+                biases[d, :gates],
+                biases[d, gates:],
                 None if peepholes is None else widened(peepholes[d]),
             )
             backwards = direction == "reverse" or d == 1
             order = _order(ends, steps)[:, :, None]
             seen = np.take_along_axis(sequence, order, axis=0) if backwards else sequence
-            gates = seen @ weights.w.T + weights.input_bias
+            moved = seen @ weights.w.T + weights.input_bias
             state = tuple(value[d] for value in initial)
-            hidden, state = _unroll(make_step(attrs, weights, functions[d]), gates, state, ends)
+            hidden, state = _unroll(make_step(attrs, weights, functions[d]), moved, state, ends)
             outputs.append(np.take_along_axis(hidden, order, axis=0) if backwards else hidden)
             finals.append(state)
         y = np.stack(outputs, axis=1)

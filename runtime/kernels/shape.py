@@ -81,6 +81,8 @@ def split(attrs: Attributes, x: Array, sizes: Array | None = None) -> tuple[Arra
     axis = normal_axis(attrs.int("axis", 0), x.ndim)
     if sizes is not None:
         parts = to_ints(sizes)
+        if len(parts) != attrs.outputs:
+            raise ValueError(f"{len(parts)} parts for {attrs.outputs} outputs")
     elif attrs.has("split"):
         parts = attrs.ints("split")
     else:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, scalar
+from .base import Array, Attributes, Kernel, expect_shape, scalar
 
 Update = Callable[..., tuple[Any, ...]]
 
@@ -26,6 +26,9 @@ def optimizer(update: Update, states: int) -> Kernel:
         if rest:
             raise ValueError(f"{len(inputs)} tensors don't make groups of {2 + states}")
         groups = [inputs[index::number] for index in range(number)]
+        for tensor, *others in groups:
+            for other in others:
+                expect_shape("a gradient or state", other, tensor.shape)
         new = [update(attrs, float(scalar(rate)), int(scalar(count)), *group) for group in groups]
         kinds = zip(*new, strict=True)
         return tuple(value.astype(inputs[0].dtype) for value in chain.from_iterable(kinds))

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from ...passes.errors import Unsupported
-from .base import Array, Attributes, Kernel, is_float, scalar, to_ints, weighted, widened
+from .base import Array, Attributes, Kernel, expect_shape, is_float, scalar, to_ints, weighted, widened
 from .conv import interpolated
 from .resize import POSITION_UNITS, cubic, triangle
 
@@ -81,6 +81,7 @@ def grid_sample(attrs: Attributes, x: Array, grid: Array) -> Array:
     padding, align = attrs.string("padding_mode"), attrs.flag("align_corners")
     if mode not in ("nearest", "linear", "cubic"):
         raise ValueError(f"unknown mode {mode!r}")
+    expect_shape("a grid", grid, (x.shape[0], *grid.shape[1:-1], x.ndim - 2))
     image = widened(x) if is_float(x.dtype) else x.astype(np.float64)
     points = widened(grid)
     result = np.zeros((*x.shape[:2], *grid.shape[1:-1]), image.dtype)
@@ -113,6 +114,8 @@ def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
     half = attrs.version >= 16 and attrs.string("coordinate_transformation_mode").lower() == "half_pixel"
     height, width, ratio = attrs.int("output_height"), attrs.int("output_width"), attrs.int("sampling_ratio")
     mode, image = attrs.string("mode").lower(), widened(x).astype(np.float64)
+    expect_shape("rois", rois, (len(batch), 4))
+    expect_shape("batch_indices", batch, (len(rois),))
     if batch.size and not 0 <= batch.min() <= batch.max() < len(x):
         raise ValueError(f"batch_indices {batch.min()} to {batch.max()} of a batch of {len(x)}")
     result = np.zeros((len(rois), x.shape[1], height, width), np.float64)
