@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..passes.errors import InvalidModel
+from ..passes.errors import InvalidModel, Unsupported
 from ..passes.garbage import release, seldom
 from ..passes.graph import NOTES, Graph
 from ..passes.operator_list import OperatorList, operator_list
@@ -262,7 +262,8 @@ def _check_source(comparison: Report, origin: Format, source: Path) -> None:
     """Where nothing was found to be equal, since the source is no model of its format, that is what there is to tell.
 
     A runtime that doesn't load a file may only lack one of its operators. So its format's own checker must refuse it,
-    too; and where that is the same runtime, our executor must have failed, or found that the types don't agree.
+    too; and where that is the same runtime, our executor must have failed, or our reader found that the types don't
+    agree, or what contradicts itself.
 
     Raises:
         InvalidModel: it is none.
@@ -273,8 +274,19 @@ def _check_source(comparison: Report, origin: Format, source: Path) -> None:
     own = {run.status for run in runs if run.runnable == origin.runtime}
     ours = {run.status for run in runs if not run.own}
     has_failed = comparison.verdict == "different" or ours == {"run"} or not origin.check.by_loading
+    has_failed = has_failed or (ours == {"load"} and _contradicts_itself(source, origin))
     if own == {"load"} and has_failed and (told := objection(source, origin)):
         raise InvalidModel(f"{source}: {told}")
+
+
+def _contradicts_itself(source: Path, origin: Format) -> bool:
+    try:
+        to_hub(load(source, origin.name))
+    except Unsupported:
+        return False
+    except InvalidModel:
+        return True
+    return False
 
 
 def _check(report: ConversionReport, wanted: Format, draft: Path, origin: Format, source: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .constants import constant_array
 from .errors import InvalidModel
 from .faults import contradiction
 from .graph import Graph, Node
@@ -26,7 +25,7 @@ def check_inferred(graph: Graph) -> None:
     """
     is_doubtful = False
     for inner, node, shapes in _operators(graph):
-        if found := (shapes and (shape_fault(node) or _sliced_fault(node) or _padded_fault(node))) or type_fault(node):
+        if found := (shapes and (shape_fault(node) or _sliced_fault(node))) or type_fault(node):
             raise _refusal(inner, node, found)
         is_doubtful = is_doubtful or (shapes and bool(_operand_fault(node)))
     if not is_doubtful:
@@ -79,16 +78,3 @@ def _sliced_fault(node: Node) -> str:
         if entry.operand is not None and rank is not None and not -rank <= axis < rank:
             return f": it goes along axis {axis} of {entry.operand.name!r}, which is of rank {rank}"
     return ""
-
-
-def _padded_fault(node: Node) -> str:
-    """Why axes can't be padded, to be read behind the node's name: ONNX doesn't say what a second pair of amounts does.
-    Its own inference looks at them, but the result's rank is known without it."""
-    axes = constant_array(node.input(3)) if node.op == ("", "Pad") else None
-    rank = None if axes is None or node.inputs[0] is None else node.inputs[0].rank
-    if axes is None or rank is None:
-        return ""
-    listed = axes.reshape(-1).tolist()
-    if any(not -rank <= axis < rank for axis in listed):
-        return f": axes {listed} of a tensor of rank {rank}"
-    return f": axes {listed} name one axis twice" if len({axis % rank for axis in listed}) < len(listed) else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .axis_faults import axis_fault
 from .core import ELEMENTWISE
 from .graph import Node
 from .operand_faults import operand_fault
@@ -29,13 +30,6 @@ _LISTED = {
 """Inputs that are lists, of rank 1."""
 _OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2), "TensorScatter": (1,)}
 """Inputs that are of the rank of the first one."""
-_WITH_AXIS = frozenset(
-    [
-        *("Compress", "Concat", "Gather", "GatherElements", "LayerNormalization", "RMSNormalization", "Scatter"),
-        *("ScatterElements", "Split", "TopK"),
-    ]
-)
-"""Operators whose attribute axis, 0 by default, is one of the first input's."""
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
 """Operators whose attribute kernel_shape is that of weights: which input."""
 _WINDOWS = frozenset((*_WEIGHTS, "AveragePool", "LpPool", "MaxPool", "MaxUnpool"))
@@ -65,7 +59,7 @@ def shape_fault(node: Node) -> str:
         ranks = [None if value is None else value.rank for value in (node.input(0), node.input(index))]
         if None not in ranks and ranks[0] != ranks[1]:
             return f": input {index} is of rank {ranks[1]}; it must be of rank {ranks[0]}"
-    if node.op_type in _WITH_AXIS and (fault := _own_axis_fault(node)):
+    if fault := axis_fault(node):
         return fault
     if node.op_type in _WINDOWS:
         fault = (_kernel_fault(node) if node.op_type in _WEIGHTS else "") or _window_fault(node)
@@ -336,18 +330,6 @@ def _unlike_fault(node: Node) -> str:
     laid = zip(reversed(a), reversed(b), strict=False)
     if len(b) > len(a) or any(size != 1 and _differ(other, size) for other, size in laid):
         return f": {list(a)} and {list(b)} aren't of one shape, and nothing is broadcast"
-    return ""
-
-
-def _own_axis_fault(node: Node) -> str:
-    """Why the axis that an attribute names is none."""
-    shape, axis = _shape(node, 0), node.attributes.get("axis", 1 if node.op_type == "Concat" else None)
-    if shape is None or (node.op_type == "Compress" and axis is None):
-        return ""
-    if not shape:
-        return ": a scalar has no axis"
-    if isinstance(axis, int) and not -len(shape) <= axis < len(shape):
-        return f": axis {axis} of a tensor of rank {len(shape)}"
     return ""
 
 

@@ -18,7 +18,7 @@ from ...passes.tensor import TensorData
 from ...passes.types import DType, TensorType, Type
 from ...runtime.oracles.hlo_names import input_names, output_names, unescape
 from .dialect import CALLED, DOMAIN, META, Form, Origin
-from .infer import infer_node
+from .infer import NOT_OF_HLO, infer_node
 from .infer_tools import fits
 from .items import Item, element, error_at, finished, is_done, is_start, leaves, started, type_of, usable
 from .text import parse
@@ -334,6 +334,8 @@ def _types(shape: HloShape) -> list[tuple[int, Type | None]]:
 
 
 def _inferred(one: Instruction, node: Node) -> Sequence[Type | None]:
+    if one.opcode in NOT_OF_HLO:
+        raise error_at(one, f"there is no opcode {one.opcode}")
     try:
         return infer_node(node)
     except InvalidModel as error:

@@ -22,6 +22,8 @@ from ..types import HALVES, DType
 from .build import StepBuilder
 from .steps import (
     SHORT_INTEGERS,
+    Conditional,
+    KindOf,
     Made,
     Step,
     as_type,
@@ -271,6 +273,17 @@ def _precision_of_scale(op: StepBuilder, node: Node) -> Made:
     return changed(node, inputs=with_input(inputs, 1, as_type(op, scale, work)), without=("precision",))
 
 
+def _has_integers(node: Node, kind_of: KindOf) -> bool:
+    x = node.input(0)
+    return x is not None and kind_of(x) is DType.INT32
+
+
+def _data_of_scale(op: StepBuilder, node: Node) -> Made:
+    """QuantizeLinear: from version 19 to 22 data are of the scale's type; int32 before is divided in float32."""
+    kind = dtype_of(node, required(node, 1))
+    return changed(node, inputs=with_input(node.formal_inputs, 0, as_type(op, required(node, 0), kind)))
+
+
 def _one_type(op: StepBuilder, node: Node) -> Made:
     """`saturate` speaks of float8, which came with version 19, as did division in 16 bits."""
     if dtype_of(node, required(node, 1)) in HALVES:
@@ -313,7 +326,7 @@ ROWS = {
     ("QuantizeLinear", 10): Step("QuantizeLinear came with version 10", _by_arithmetic),
     ("DequantizeLinear", 10): Step("DequantizeLinear came with version 10", _by_arithmetic),
     **rows("QuantizeLinear DequantizeLinear", 13, Step(same, _one_scale)),
-    ("QuantizeLinear", 19): Step(same, _one_type),
+    ("QuantizeLinear", 19): Step(Conditional(_data_of_scale, _has_integers), _one_type),
     ("QuantizeLinear", 21): Step(same, _before_21),
     ("QuantizeLinear", 23): Step(same, _precision_of_scale),
     ("DequantizeLinear", 21): Step(same, _before_21),

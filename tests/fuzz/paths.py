@@ -175,8 +175,8 @@ class Truth:
     """Whether our executor takes the feed: what it refuses of the model it refuses of every file."""
     loads: bool
     """Whether ONNX Runtime loads the model: what it refuses of that it may refuse of every other ONNX file."""
-    ran: set[str] = field(default_factory=set)
-    """The first results of the nodes that the inputs come to."""
+    ran: list[set[str]] = field(default_factory=list)
+    """The first results of the nodes that each feed comes to."""
 
 
 def truth_of(runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], names: list[str]) -> tuple[Truth, list[Event]]:
@@ -374,7 +374,8 @@ def _path(
         report = convert(source, made, verify=0, **options)
     except Exception as error:
         told = _told(error)
-        never_run = isinstance(error, InvalidModel) and truth.ran.isdisjoint(re.findall(r"'([^']*)'", told))
+        ran = set[str]().union(*(truth.ran[k] for k in known))
+        never_run = isinstance(error, InvalidModel) and ran.isdisjoint(re.findall(r"'([^']*)'", told))
         yield Event(path, UNKNOWN if never_run else _kind(error), told)
         return
     narrowed = any(NARROWED in note for note in report.notes)

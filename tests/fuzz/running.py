@@ -84,16 +84,17 @@ class Ours:
     """Our executor as a session; what isn't defined in a run it tells as a runtime's fault is told.
 
     Attributes:
-        ran: the first results of all nodes without regions that were ever run.
+        ran: of each run the first results of all nodes without regions that it came to.
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.ran: set[str] = set()
+        self.ran: list[set[str]] = []
         self._executor = Executor(graph, compiler=never_compile, watch=self._watched)
         self._undefined = ""
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         self._undefined = ""
+        self.ran.append(set())
         with np.errstate(all="ignore"), time_limit(SECONDS):
             return dict(self._executor.run(feeds)), self._undefined
 
@@ -102,7 +103,7 @@ class Ours:
             return call
 
         def run(*operands: Any) -> Any:
-            self.ran.add(node.outputs[0].name)
+            self.ran[-1].add(node.outputs[0].name)
             self._undefined = self._undefined or undefined(node, operands)
             return call(*operands)
 

@@ -371,7 +371,7 @@ LISTS = {
     "Tile (x, c3)": "input 1 is [1, -1, 1], which are no sizes",
     "Tile (x, minus)": "input 1 is [-1], which are no sizes",
     "Slice (x, one, c2)": "it has as many entries in each list, and here 1 in input 1, 2 in input 2",
-    "Slice (x, one, one, c2)": "it has as many entries in each list, and here 1 in input 1, 1 in input 2, 2 in input 3",
+    "Slice (x, one, one, cd)": "it has as many entries in each list, and here 1 in input 1, 1 in input 2, 2 in input 3",
     "NonMaxSuppression (boxes, x, one, f)": "input 3 has 2 entries; it is one number",
     "OneHot (i, c2, f)": "input 1 has 2 entries; it is one number",
     'Resize <coordinate_transformation_mode = "tf_crop_and_resize"> (x, f, , one3)': "of 2 entries; 6 are needed",
@@ -383,7 +383,8 @@ def test_lists_that_inference_does_not_look_at(call: str) -> None:
     model = onnx.parser.parse_model(f"""
         <ir_version: 9, opset_import: ["" : 20]>
         main (float[1, 5, 4] x, float[1, 4, 4] boxes, int64[1, 5, 4] i) => (y) <
-            int64[4] c4 = {{2, 3, -2, 6}}, int64[2] c2 = {{-2, 5}}, int64[3] c3 = {{1, -1, 1}}, int64[1] one = {{1}},
+            int64[4] c4 = {{2, 3, -2, 6}}, int64[2] c2 = {{-2, 5}}, int64[2] cd = {{1, 2}},
+            int64[3] c3 = {{1, -1, 1}}, int64[1] one = {{1}},
             int64[2] two = {{1, 1}}, int64[1] minus = {{-1}}, int64[3] c5 = {{2, -1, -1}},
             int64[3] one3 = {{1, 1, 1}}, float[2] f = {{0.5, 0.5}}
         > {{ y = {call} }}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from backedge.passes.errors import Unsupported
-from backedge.passes.types import TensorType, tensor
+from backedge.passes.types import DType, TensorType, tensor
 
 from .harness import NEWEST, converted, f32, i64, operators, parse, up
 
@@ -198,6 +198,17 @@ def test_group_normalization_of_doubles_keeps_their_precision() -> None:
     graph = converted(parse(text, 18), NEWEST)
     assert graph.nodes[-1].attributes["stash_type"] == 11
     assert graph.outputs[0].type == tensor("float64", 1, 2, 1)
+
+
+@pytest.mark.parametrize("opset", [19, 21, NEWEST])
+def test_quantized_integers_are_of_the_scale_s_type(opset: int) -> None:
+    """QuantizeLinear-13 takes int32 beside a scale of float32; from 19 to 22 both are of one type."""
+    text = "(int32[3] x, float[1] scale) => (uint8[3] y) { y = QuantizeLinear <axis = 0> (x, scale) }"
+    graph = converted(parse(text, 13), opset)
+    x, scale = (one.tensor.dtype for one in graph.nodes[-1].inputs if one is not None)
+    assert x is scale is DType.FLOAT32
+    (made,) = up(text, 13, np.array([-4, 3, 2000], np.int32), f32(2), target=opset)
+    assert made.tolist() == [0, 2, 255]
 
 
 def test_mean_variance_normalization_states_its_axes() -> None:

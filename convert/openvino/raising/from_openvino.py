@@ -27,6 +27,7 @@ from ....passes.types import TensorType, Type, conflict
 from ..dialect import META, PORT, Net, Port
 from ..interface import take_notes
 from ..names import ALIAS, remember_names
+from ..operands import wrong_operand
 from ..variables import VARIABLES
 from . import (
     adaptive,
@@ -95,6 +96,8 @@ def _checked(rule: Rule) -> Rule:
     def check(op: Builder, node: Node) -> Value | Sequence[Value] | None:
         if not node.outputs:
             raise InvalidModel(f"{node!r}: it has no outputs")
+        if found := wrong_operand(node):
+            raise InvalidModel(f"{node!r}: {found}")
         try:
             made = rule(op, node)
         except Inconsistent as error:

@@ -264,6 +264,9 @@ def loop(op: Builder, node: Node) -> Results:
     obeyed = [entry.result for entry in node.attributes[OUTPUT_MAPS] if entry.purpose == CONDITION]
     if len(obeyed) != 1:
         raise InvalidModel(f"{node!r}: its port map has no execution_condition")
+    rank = made.body.outputs[obeyed[0]].rank
+    if rank is not None and rank > 1:
+        raise InvalidModel(f"{node!r}: its execution_condition is of rank {rank}")
     condition = None
     ends = not (trip is not None and trip.data is not None and int(trip.data.numpy()) > 0)
     if not (static_truth(entered) and static_truth(made.body.outputs[obeyed[0]])):

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....passes.build import cast, constant_like
-from ....passes.errors import Unsupported
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.protos import enum_of
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import DType
+from ....passes.types import DType, conflict
 from ..dialect import DOMAIN
 from ..rounding_ties import has_exact_ties
 from .compressed import QUANTIZED, Array, cast_from, dequantized, fitted, layout_of, numbers_of, together, zero_point
@@ -200,6 +200,8 @@ def fake_convert(op: Builder, node: Node) -> Results:
     """FakeConvert-13: scaled and shifted, through an 8-bit float, and back."""
     x, scale, shift = input_of(node, 0), input_of(node, 1), node.input(2)
     narrow = element_type(node, "destination_type", "f8e4m3") or DType.FLOAT8E4M3FN
+    if shift is not None and conflict(scale.type, shift.type):
+        raise InvalidModel(f"{node!r}: a shift of {shift.tensor} for a scale of {scale.tensor}")
     y = op.Mul(x, scale)
     if shift is not None:
         y = op.Sub(y, shift)

@@ -115,6 +115,9 @@ def interpolate(op: Builder, node: Node) -> Results:
     rank = rank_of(node, x)
     request, axes = _request(node, rank), _axes(node, rank)
     wanted = input_of(node, 2 if request.by_scales and node.version < 11 else 1)
+    kind = wanted.tensor.dtype
+    if kind is not None and node.version > 1 and not (kind.is_float if request.by_scales else kind.is_integer):
+        raise InvalidModel(f"{node!r}: {'scales' if request.by_scales else 'sizes'} of {wanted.tensor}")
     given = 1 if wanted.rank == 0 else size_of_axis(wanted, 0)
     if given not in (None, len(axes)):
         raise InvalidModel(f"{node!r}: {given} sizes for {len(axes)} axes")

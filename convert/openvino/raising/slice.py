@@ -157,7 +157,9 @@ def _mirrored(node: Node, x: Expr, before: Expr, after: Expr) -> Value:
 def reverse(op: Builder, node: Node) -> Results:
     """Reverse-1: the axes by index, or by a mask."""
     x, axes = input_of(node, 0), input_of(node, 1)
-    mode = str(node.attributes.get("mode", "index")).lower()
+    mode, dtype = str(node.attributes.get("mode", "index")).lower(), axes.tensor.dtype
+    if dtype is not None and not (dtype is DType.BOOL if mode == "mask" else dtype.is_integer):
+        raise InvalidModel(f"{node!r}: mode is {mode!r}, and its axes {axes.tensor}")
     if mode == "mask":
         bits = constant(axes)
         if bits is None:

@@ -23,7 +23,7 @@ from ....passes.node import ancestors
 from ....passes.preconditions import input_of
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.tensor import TensorData
-from ....passes.types import DType, TensorType
+from ....passes.types import DType, TensorType, conflict
 from ....runtime.executor import Executor, never_compile
 from ....runtime.oracles.states import state_given_name, state_input_name, state_output_name
 from ..dialect import DOMAIN
@@ -100,6 +100,15 @@ def _default(root: Graph, value: Value, data: TensorData) -> None:
     root.constants.append(value)
 
 
+def _check_fits(node: Node, variable: TensorType, value: Value | None) -> None:
+    """
+    Raises:
+        InvalidModel: no value of this type is one of the variable.
+    """
+    if value is not None and conflict(variable, value.type):
+        raise InvalidModel(f"{node!r}: a variable of {variable} is given {value.tensor}")
+
+
 @rule(DOMAIN, "ReadValue")
 def read_value(op: Builder, node: Node) -> Results:
     """ReadValue-3, -6."""
@@ -109,6 +118,7 @@ def read_value(op: Builder, node: Node) -> Results:
     type_ = _type(node)
     if type_.dtype is None or type_.shape is None:
         raise Unsupported(node, f"the type of the variable {name!r} isn't known")
+    _check_fits(node, type_, initial)
     root = op.graph
     value = op.input(state_input_name(name), type_)
     states.inputs[name] = [value]
@@ -147,6 +157,8 @@ def assign(op: Builder, node: Node) -> Results:
     states, name, value = _states(op, node), _variable(node), input_of(node)
     if name in states.outputs:
         raise Unsupported(node, f"the variable {name!r} is assigned twice")
+    if name in states.inputs:
+        _check_fits(node, states.inputs[name][0].tensor, value)
     states.outputs[name] = value
     producer = node.outputs[0].producer
     assert producer is not None
