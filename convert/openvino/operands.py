@@ -7,17 +7,16 @@ from collections.abc import Callable
 from ...passes.graph import Node
 from ...passes.types import DType
 
-_Allowed = Callable[[DType], bool]
-
-_INTEGERS: _Allowed = lambda dtype: dtype.is_integer  # noqa: E731
-_SIGNED: _Allowed = lambda dtype: dtype in (DType.INT32, DType.INT64)  # noqa: E731
-_FLOATS: _Allowed = lambda dtype: dtype.is_float or dtype is DType.BOOL  # noqa: E731
-
-_NAMES = {_INTEGERS: "integers", _SIGNED: "int32 or int64", _FLOATS: "floats or bool"}
+_INTEGERS, _SIGNED, _FLOATS = "integers", "int32 or int64", "floats or bool"
+_TAKES: dict[str, Callable[[DType], bool]] = {
+    _INTEGERS: lambda dtype: dtype.is_integer,
+    _SIGNED: lambda dtype: dtype in (DType.INT32, DType.INT64),
+    _FLOATS: lambda dtype: dtype.is_float or dtype is DType.BOOL,
+}
 _NUMBER, _LIST, _EITHER, _MASK = (0,), (1,), (0, 1), (0, *range(2, 64))
 _RANKS = {_NUMBER: "0", _LIST: "1", _EITHER: "0 or 1", _MASK: "0, or 2 and more"}
 
-_ROWS: tuple[tuple[_Allowed | int | None, tuple[int, ...] | None, str], ...] = (
+_ROWS: tuple[tuple[str | int | None, tuple[int, ...] | None, str], ...] = (
     (_INTEGERS, _NUMBER, "OneHot:1 Split:1 TopK:1"),
     (
         _INTEGERS,
@@ -65,8 +64,11 @@ _NOT = {("Broadcast", 1, 2), ("Interpolate", 1, 1)}
 """Inputs of one version of a layer that are none of these."""
 
 
-def _table() -> dict[str, list[tuple[int, _Allowed | int | None, tuple[int, ...] | None]]]:
-    found: dict[str, list[tuple[int, _Allowed | int | None, tuple[int, ...] | None]]] = {}
+_Row = tuple[int, str | int | None, tuple[int, ...] | None]
+
+
+def _table() -> dict[str, list[_Row]]:
+    found: dict[str, list[_Row]] = {}
     for types, ranks, entries in _ROWS:
         for layer, _, indices in (entry.partition(":") for entry in entries.split()):
             found.setdefault(layer, []).extend((int(index), types, ranks) for index in indices.split(","))
@@ -93,6 +95,6 @@ def wrong_operand(node: Node) -> str:
             like = node.input(types)
             if like is not None and None not in (dtype, like.tensor.dtype) and dtype is not like.tensor.dtype:
                 return f"its input {index} is {_name(dtype)}, and its input {types} {_name(like.tensor.dtype)}"
-        elif types is not None and dtype is not None and not types(dtype):
-            return f"its input {index} is {_name(dtype)}; {node.op_type} takes {_NAMES[types]}"
+        elif types is not None and dtype is not None and not _TAKES[types](dtype):
+            return f"its input {index} is {_name(dtype)}; {node.op_type} takes {types}"
     return ""
