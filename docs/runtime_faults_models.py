@@ -1094,6 +1094,17 @@ def reference_logarithm_of_zero() -> tuple[Any, Any]:
 
 @_fault(
     "reference",
+    "SoftmaxCrossEntropyLoss is infinite where a Softmax underflows",
+    "SoftmaxCrossEntropyLoss-13: minus the log-softmax, 200 + log(1 + exp(-200)); ONNX Runtime",
+    _DOUBTED,
+)
+def reference_loss_of_zero() -> tuple[Any, Any]:
+    text = "g (float[1,2] x, int64[1] t) => (float y) { y = SoftmaxCrossEntropyLoss (x, t) }"
+    return reference_run(text, x=np.float32([[0, -200]]), t=np.int64([1])), 200.0
+
+
+@_fault(
+    "reference",
     "A tie in QLinearMatMul is rounded behind the zero point",
     "ONNX's text: x / scale is rounded to the even number, 2.5 to 2, and 3 is added",
     _DOUBTED,

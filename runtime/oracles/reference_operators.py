@@ -72,6 +72,18 @@ def _below_zero(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) ->
     return f"weighs labels below 0 of {op.onnx_node.op_type} as 0" if weighted and (inputs[1] < 0).any() else ""
 
 
+def _loses_scores(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """It takes the logarithm of a Softmax along the classes, too."""
+    if found := _below_zero(op, inputs, attributes):
+        return found
+    scores = np.asarray(inputs[0])
+    with np.errstate(all="ignore"):
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
+        shares = shares / shares.sum(axis=1, keepdims=True)
+    lost = np.isfinite(scores).all() and (shares == 0).any()
+    return "makes infinity of scores far below the largest of SoftmaxCrossEntropyLoss" if lost else ""
+
+
 def _pools_two_axes(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
     images = 4
     return "takes the largest along two axes in GlobalMaxPool, whichever there are" if inputs[0].ndim != images else ""
@@ -148,7 +160,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (Erf, _in_float32),
     (DynamicQuantizeLinear, _of_no_range),
     (NegativeLogLikelihoodLoss, _below_zero),
-    (SoftmaxCrossEntropyLoss, _below_zero),
+    (SoftmaxCrossEntropyLoss, _loses_scores),
     (QLinearMatMul, _rounds_last),
     (SequenceInsert, _counts_from_the_first),
     (StringSplit, _splits_as_python),

@@ -25,7 +25,7 @@ _INEXACT = ABSOLUTE | FUNCTIONS | NEVER_EXACT | {"DynamicQuantizeLinear"}
 _DECIDING = frozenset(words("Equal Greater GreaterOrEqual Less LessOrEqual Unique"))
 """Operators that say what a rounding error more or less makes of a quotient that would be a whole or an equal number,
 which OpenVINO computes by the reciprocal; as casts to integers do."""
-_STEPS = frozenset(words("Ceil Floor Hardmax Round Sign"))
+_STEPS = frozenset(words("Ceil Floor Hardmax Mod Round Sign"))
 """Operators whose numbers jump: what rounding turns there is as far apart as what is right and wrong."""
 
 _RUNS = 8
