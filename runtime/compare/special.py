@@ -62,7 +62,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("inf huge", "LRN", "makes NaN of the channels behind one whose square is infinite"),
         _habit("empty", "MatMulInteger QLinearMatMul", "leaves sums of nothing unwritten"),
         _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),
-        _habit("equal", "MeanVarianceNormalization", "divides 0 by 0, not by 1e-9"),
+        _habit("near", "MeanVarianceNormalization", "leaves out the 1e-9 that is added to the deviation"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
     "openvino": (
@@ -117,7 +117,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "one": "a size of 1",
     "squares": "int32 whose squares overflow",
     "empty": "no elements",
-    "equal": "equal numbers",
+    "near": "numbers that hardly differ",
 }
 
 
