@@ -820,6 +820,18 @@ def onnxruntime_no_variance() -> tuple[Any, Any]:
 
 @_fault(
     "onnxruntime",
+    "LRN leaves the rounding errors of one channel's square in others",
+    "its definition, x / sqrt(1 + 0.1 x^2) of each channel",
+    _NAMED,
+)
+def onnxruntime_running_squares() -> tuple[Any, Any]:
+    text = "g (float[1,2,1,1] x) => (float[1,2,1,1] y) { y = LRN <size = 1, alpha = 0.1, beta = 0.5> (x) }"
+    x = [3163.0, 7.1]
+    return onnxruntime_run(text, x=np.float32(x).reshape(1, 2, 1, 1)), [[[[v / (1 + 0.1 * v * v) ** 0.5]] for v in x]]
+
+
+@_fault(
+    "onnxruntime",
     "InstanceNormalization takes the mean off after it has multiplied",
     "its definition, where what is 0 less its mean leaves the bias",
     "no",

@@ -12,17 +12,20 @@ from .executor import Executor, never_compile
 from .oracles.ranges import exceeds_int32
 from .plan import Call
 
-Special = Literal["nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty", "near"]
+Special = Literal[
+    "nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty", "near", "far"
+]
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
 within int32 that float32 may not hold; integers of a type of 32 bits or less; a size of 1 among few integers; int32
 whose squares add up to what no int32 holds; no elements; along the axes that are normalized numbers that are equal, or
-so near that 1e-9 more or less shows."""
+so near that 1e-9 more or less shows; squares far larger than what is added to their sum."""
 
 _HUGE = 2.0**31
 _WIDE = 2**24
 _FEW = 8
 _NARROW = 4  # bytes
+_OUTWEIGHS = 64
 _TO_DEVIATION = 1e-9  # what MeanVarianceNormalization adds
 
 
@@ -53,6 +56,8 @@ class SpecialValues:
             found = set[Special]().union(*map(special_kinds, operands))
             if node.op_type == "MeanVarianceNormalization" and hardly_deviates(node, operands[0]):
                 found.add("near")
+            if node.op_type == "LRN" and outweighs(node, operands[0]):
+                found.add("far")
             results = call(*operands)
             if any(map(exceeds_int32, results if isinstance(results, tuple | list) else [results])):
                 found.add("long")  # a product of small integers is computed in as many bits as one of large ones
@@ -69,6 +74,15 @@ def hardly_deviates(node: Node, x: Any) -> bool:
     least = _TO_DEVIATION * (2.0**24 if x.dtype == np.float32 else 1)
     with np.errstate(all="ignore"):
         return bool(x.size) and bool((x.astype(np.float64).std(axis=axes) <= least).any())
+
+
+def outweighs(node: Node, x: Any) -> bool:
+    """Whether what an LRN makes of a channel's square is so much larger than its bias that what rounding leaves of it
+    shows in other channels, where it is added to a sum and taken off again."""
+    attributes = NodeAttributes(node)
+    with np.errstate(all="ignore"):
+        part = np.square(x.astype(np.float64)).max(initial=0) * attributes.float("alpha") / attributes.int("size")
+    return x.shape[1] > 1 and bool(part > _OUTWEIGHS * abs(attributes.float("bias")))
 
 
 def special_kinds(operand: Any) -> set[Special]:

@@ -163,6 +163,20 @@ def test_nan_among_what_is_divided_by_the_largest_is_seen(x, kinds, tmp_path):
     assert bool(known_habit("onnxruntime", {"Normalizer": kinds})) == bool(kinds)
 
 
+@pytest.mark.parametrize(("x", "kinds"), [([3163, 7.1], ["far"]), ([4, 7.1], [])])
+def test_squares_that_outweigh_a_bias_are_seen(x, kinds, tmp_path):
+    """ONNX Runtime leaves their errors in other channels exactly where it is told; a conversion isn't "different"."""
+    text = "(float[1,2,1,1] x) => (float[1,2,1,1] y) { y = LRN<size = 1, alpha = 0.1, beta = 0.5>(x) }"
+    path, given = saved(text, tmp_path), np.float32(x).reshape(1, 2, 1, 1)
+    (found,) = onnxruntime.InferenceSession(path).run(None, {"x": given})
+    wide = given.astype(np.float64)
+    assert np.allclose(found, wide / np.sqrt(1 + 0.1 * wide**2), rtol=2e-6, atol=0) != bool(kinds)
+    assert watched(text, tmp_path, x=given).get("LRN", []) == kinds
+    assert bool(known_habit("onnxruntime", {"LRN": kinds})) == bool(kinds)
+    convert(path, tmp_path / "m.hlo", verify=0)
+    assert verify(path, tmp_path / "m.hlo", inputs=[{"x": given}]).verdict != "different"
+
+
 @pytest.mark.parametrize(
     ("x", "kinds"), [([[2, 1], [2, 3]], ["near"]), ([[1e-5, 1], [2e-5, 3]], ["near"]), ([[2, 2], [1, 3]], [])]
 )

@@ -16,7 +16,7 @@ from backedge.passes.attributes import NodeAttributes
 from backedge.passes.graph import Node
 from backedge.passes.windows import windows
 from backedge.runtime.compare.special import known_habit
-from backedge.runtime.special_values import hardly_deviates, special_kinds
+from backedge.runtime.special_values import hardly_deviates, outweighs, special_kinds
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _spreads_too_far(case: Case) -> bool:
 
 
 def _spreads_or_is_infinite(case: Case) -> bool:
-    return _infinite(case) or _spreads_too_far(case)
+    return _infinite(case) or _spreads_too_far(case) or outweighs(case.node, case.first)
 
 
 def _scale_overflows(case: Case) -> bool:
@@ -341,7 +341,11 @@ UNDEFINED = (
     _row(
         "LpNormalization ReduceL2", _squares_overflow, "squares that overflow, and that XLA doesn't take of one number"
     ),
-    _row("LRN", _spreads_or_is_infinite, "a sum that goes from channel to channel, of which infinity leaves NaN"),
+    _row(
+        "LRN",
+        _spreads_or_is_infinite,
+        "a sum that goes from channel to channel, of which infinity leaves NaN, and large squares their errors",
+    ),
     _row(
         "BatchNormalization GroupNormalization InstanceNormalization LayerNormalization RMSNormalization",
         _scale_overflows,
