@@ -463,6 +463,25 @@ def openvino_stale_stack() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A Gather of nothing by a computed index kills the process",
+    "Gather-8: one of two tensors of no elements",
+    "where the file knows that there is nothing: the result is made without a Gather",
+    right="(0, 3)",
+)
+def openvino_gather_of_nothing() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x, index = op.parameter([2, 0, 3], ov.Type.f32), op.parameter([], ov.Type.i64)
+    chosen = op.gather(x, index, op.constant(0))
+    return compiled(ov.Model([op.result(chosen)], [x, index], "m"))([np.zeros((2, 0, 3), np.float32), 1])[0].shape, (
+        0,
+        3,
+    )
+
+
+@_fault(
+    "openvino",
     "Nothing stacked along its last axis kills the process",
     "Loop-5: three passes that give [0, 1] each give [0, 3]",
     "in IR that is written: what may be empty is stacked along the first axis",
