@@ -38,6 +38,11 @@ _MOST_PLACES = 1 << 31
 targets count them in 64 bits."""
 _PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 1, "pads": 2}
 """Lists of windows: how many entries each axis has behind those of images and channels."""
+_ROWS = {
+    (2,): ("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"),
+    (1, 2): ("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"),
+}
+"""Of which rank the features of models of ai.onnx.ml are: one row may be a vector, as in ONNX Runtime."""
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
@@ -50,7 +55,7 @@ def shape_fault(node: Node) -> str:
     if fault := operand_fault(node):
         return fault
     if node.domain:
-        return ""
+        return _rows_fault(node) if node.domain == "ai.onnx.ml" else ""
     for index in _LISTED.get(node.op_type, ()):
         listed = node.input(index)
         if listed is not None and listed.rank not in (None, 1):
@@ -85,6 +90,15 @@ def shape_fault(node: Node) -> str:
     if _goes_along_axes(node):
         return _axes_fault(node)
     return _axis_fault(node) if node.op_type in ("CumSum", "CumProd") else ""
+
+
+def _rows_fault(node: Node) -> str:
+    """Why a tensor isn't the rows of features that a model takes."""
+    rank = None if (data := node.input(0)) is None else data.rank
+    ranks = next((ranks for ranks, operators in _ROWS.items() if node.op_type in operators), None)
+    if rank is None or ranks is None or rank in ranks:
+        return ""
+    return f": rows of features of rank {rank}; it takes rank {' or '.join(map(str, ranks))}"
 
 
 _FROM_SEVEN_ON = ELEMENTWISE - {"Clip"}  # whose bounds are scalars

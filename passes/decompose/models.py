@@ -163,7 +163,7 @@ def _one_each(node: Node, name: str, count: int) -> list[float]:
 @rule(ML, "SVMRegressor")
 def svm_regressor(op: Builder, node: Node) -> Value:
     """SVMRegressor-1: without support vectors the coefficients are the one vector; `one_class` gives the sign alone."""
-    attrs, rows = NodeAttributes(node), as_floats(op, node, required(node, 0))
+    attrs, rows = NodeAttributes(node), as_floats(op, node, rows_of(op, node, required(node, 0)))
     weights = np.array(attrs.floats("coefficients"))[None, :]
     count = attrs.int("n_supports", 0)
     if count > 0:
@@ -185,7 +185,7 @@ def svm_classifier(op: Builder, node: Node) -> list[Value]:
     Two classes without probabilities: the negative score and the score. Without support vectors there is one vector
     for each class.
     """
-    attrs, rows = NodeAttributes(node), as_floats(op, node, required(node, 0))
+    attrs, rows = NodeAttributes(node), as_floats(op, node, rows_of(op, node, required(node, 0)))
     labels = attrs.strings("classlabels_strings", ()) or attrs.ints("classlabels_ints", ())
     counts = attrs.ints("vectors_per_class", ())
     slopes = attrs.floats("prob_a", ())

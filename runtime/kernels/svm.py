@@ -32,12 +32,12 @@ def _matrix(attrs: Attributes, name: str, columns: int) -> Array:
 
 def regressor(attrs: Attributes, x: Array) -> Array:
     """Without support vectors the coefficients are the one vector; `one_class` gives the sign alone."""
-    rows, rho = x.astype(np.float64), attrs.floats("rho")[0]
+    rows, rho = np.atleast_2d(x).astype(np.float64), attrs.floats("rho")[0]
     if attrs.int("n_supports", 0) > 0:
-        vectors = _matrix(attrs, "support_vectors", x.shape[1])
+        vectors = _matrix(attrs, "support_vectors", rows.shape[1])
         scores = _similarity(attrs, rows, vectors) @ np.array(attrs.floats("coefficients"))[:, None] + rho
     else:
-        scores = _similarity(attrs, rows, _matrix(attrs, "coefficients", x.shape[1])) + rho
+        scores = _similarity(attrs, rows, _matrix(attrs, "coefficients", rows.shape[1])) + rho
     if attrs.flag("one_class"):
         scores = np.where(scores > 0, 1.0, -1.0)
     return post_transform(scores, attrs.string("post_transform")).astype(attrs.single)
@@ -50,9 +50,9 @@ def classifier(attrs: Attributes, x: Array) -> tuple[Array, Array]:
     one vector for each class, and the best score decides.
     """
     labels = attrs.strings("classlabels_strings", ()) or attrs.ints("classlabels_ints", ())
-    counts, rows = attrs.ints("vectors_per_class", ()), x.astype(np.float64)
+    counts, rows = attrs.ints("vectors_per_class", ()), np.atleast_2d(x).astype(np.float64)
     if not counts:
-        vectors = _matrix(attrs, "coefficients", x.shape[1])
+        vectors = _matrix(attrs, "coefficients", rows.shape[1])
         scores = _similarity(attrs, rows, vectors) + attrs.floats("rho")[0]
         best = np.argmax(scores, axis=1)
     else:

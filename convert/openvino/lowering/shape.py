@@ -30,7 +30,6 @@ from .tools import (
     shape_of,
     slice_axis,
     transpose,
-    with_size,
 )
 
 _LAST = np.iinfo(np.int64).max
@@ -137,7 +136,7 @@ def tile(op: Builder, node: Node) -> Value | Sequence[Value] | None:
     if not rank:  # a number for each of no axes
         return data
     if size_of_axis(repeats, 0) is None:
-        return op.apply(view(node, [data, with_size(op, repeats, 0, rank)]))
+        return op.apply(view(node, [data, op.Reshape(repeats, i64(op, [rank]), special_zero=False)]))
     return None if repeats.data is None else op.Tile(data, repeats)
 
 
