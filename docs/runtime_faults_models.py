@@ -1126,6 +1126,17 @@ def reference_logarithm_of_zero() -> tuple[Any, Any]:
 
 @_fault(
     "reference",
+    "Normalizer divides by the largest magnitude",
+    "Normalizer-1: x / max(x); ONNX Runtime",
+    _DOUBTED,
+)
+def reference_largest_magnitude() -> tuple[Any, Any]:
+    text = 'g (float[1,2] x) => (float[1,2] y) { y = ai.onnx.ml.Normalizer <norm = "MAX"> (x) }'
+    return reference_run(text, x=np.float32([[1, -2]])), [[1.0, -2.0]]
+
+
+@_fault(
+    "reference",
     "SoftmaxCrossEntropyLoss is infinite where a Softmax underflows",
     "SoftmaxCrossEntropyLoss-13: minus the log-softmax, 200 + log(1 + exp(-200)); ONNX Runtime",
     _DOUBTED,

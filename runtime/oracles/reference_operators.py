@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.aionnxml.op_normalizer import Normalizer
 from onnx.reference.ops.aionnxml.op_one_hot_encoder import OneHotEncoder
 from onnx.reference.ops.op_affine_grid import AffineGrid
 from onnx.reference.ops.op_dynamic_quantize_linear import DynamicQuantizeLinear
@@ -139,6 +140,15 @@ def _looks_for_fractions(op: OpRun, inputs: Sequence[Any], attributes: dict[str,
     return "looks for the fractions of floats among the integers of OneHotEncoder" if found else ""
 
 
+def _divides_by_magnitude(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """ONNX's text and ONNX Runtime divide by the largest number, which may be below 0."""
+    x = np.atleast_2d(inputs[0])
+    if attributes.get("norm", "MAX") != "MAX" or not x.size:
+        return ""
+    differs = np.abs(x).max(axis=1) != x.max(axis=1)
+    return "divides by the largest magnitude in Normalizer, not the largest number" if differs.any() else ""
+
+
 def _sorts_or_takes_rows(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
     """The order of appearance it knows only of vectors, and only where the places are asked for, too."""
     if attributes.get("sorted", 1) or (np.ndim(inputs[0]) == 1 and len(op.onnx_node.output) > 1):
@@ -166,6 +176,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (StringSplit, _splits_as_python),
     (AffineGrid, _grids_for_others),
     (OneHotEncoder, _looks_for_fractions),
+    (Normalizer, _divides_by_magnitude),
     (Optional, _puts_into_a_list),
     (Unique, _sorts_or_takes_rows),
 )

@@ -428,6 +428,18 @@ def test_the_reference_takes_logarithms_of_zeros(tmp_path, call, x, spoilt):
     assert np.allclose(found.outputs["y"], wanted.outputs["y"], atol=1e-6) != spoilt
 
 
+@pytest.mark.parametrize(("x", "spoilt"), [([1, 2, -1], False), ([1, 2, -3], True), ([-1, -2, -3], True)])
+def test_the_reference_divides_by_the_largest_magnitude(tmp_path, x, spoilt):
+    """It is wrong exactly where its answer is called a fault; ONNX Runtime is the judge."""
+    path = tmp_path / "m.onnx"
+    text = """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]>
+        g (float[1,3] x) => (float[1,3] y) { y = ai.onnx.ml.Normalizer <norm = "MAX"> (x) }"""
+    onnx.save(parser.parse_model(text), path)
+    [found], [wanted] = (run_file(one, path, [{"x": np.float32([x])}]) for one in ("reference", "onnxruntime"))
+    assert wanted.usable and bool(found.fault) == spoilt
+    assert np.allclose(found.outputs["y"], wanted.outputs["y"], atol=1e-6) != spoilt
+
+
 @pytest.mark.parametrize("op", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
 @pytest.mark.parametrize("weights", ["", ", w"])
 @pytest.mark.parametrize("labels", [(0, 2), (0, -1), (-3, -3)])
