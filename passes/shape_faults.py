@@ -75,6 +75,8 @@ def shape_fault(node: Node) -> str:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "GatherND":
         return _batch_fault(node)
+    if node.op_type == "GatherElements":
+        return _places_fault(node)
     if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
         return _scales_fault(node)
     if node.op_type == "Transpose":
@@ -259,6 +261,18 @@ def _batch_fault(node: Node) -> str:
     if not isinstance(count, int) or (count >= 0 and (not ranks or count < max(min(ranks), 1))):
         return _depth_fault(node, count if isinstance(count, int) else 0)
     return f": batch_dims is {count}, of tensors of the ranks {ranks}"
+
+
+def _places_fault(node: Node) -> str:
+    """Why GatherElements' indices name places along other axes that the data haven't."""
+    data, indices = _shape(node, 0), _shape(node, 1)
+    if data is None or indices is None:
+        return ""
+    along = node.attributes.get("axis", 0) % len(data)
+    for axis, (size, count) in enumerate(zip(data, indices, strict=True)):
+        if axis != along and isinstance(size, int) and isinstance(count, int) and count > size:
+            return f": {count} indices along axis {axis}, where the data have {size}"
+    return ""
 
 
 def _depth_fault(node: Node, batch: int) -> str:

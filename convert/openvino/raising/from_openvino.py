@@ -20,10 +20,11 @@ from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.hub import HUB, check_types
 from ....passes.naming import drop_unused_constants, name_outputs, rename
 from ....passes.rewrite import Builder, Rewriter, Rule, combine
-from ....passes.shape_faults import broadcast_fault, reshape_fault
+from ....passes.shape_faults import broadcast_fault, reshape_fault, shape_fault
 from ....passes.structure.canonical import canonicalize
 from ....passes.structure.simplify import RemoveDead
 from ....passes.types import TensorType, Type, conflict
+from ..attribute_values import wrong_attribute
 from ..dialect import META, PORT, Net, Port
 from ..interface import take_notes
 from ..names import ALIAS, remember_names
@@ -96,7 +97,7 @@ def _checked(rule: Rule) -> Rule:
     def check(op: Builder, node: Node) -> Value | Sequence[Value] | None:
         if not node.outputs:
             raise InvalidModel(f"{node!r}: it has no outputs")
-        if found := wrong_operand(node):
+        if found := wrong_attribute(node) or wrong_operand(node):
             raise InvalidModel(f"{node!r}: {found}")
         try:
             made = rule(op, node)
@@ -156,7 +157,10 @@ def _raised(graph: Graph) -> tuple[Graph, States]:
     raised, states = _raised_by(_Believing, graph)
     if states.is_doubtful or any(reshape_fault(node) or broadcast_fault(node) for _, node in raised.walk()):
         with contextlib.suppress(Unsupported):
-            return _raised_by(Builder, _without_sizes(graph))
+            raised, states = _raised_by(Builder, _without_sizes(graph))
+    for _, node in raised.walk():
+        if found := shape_fault(node):
+            raise InvalidModel(f"{node!r}{found}")
     return raised, states
 
 
