@@ -28,7 +28,7 @@ _LISTED = {"CumProd": 1, "CumSum": 1, "Pad": 3, "Slice": 3, "Squeeze": 1, "Unsqu
 """Inputs that name axes, beside those of reductions."""
 _WITH_AXES = frozenset(["CenterCropPad", "MeanVarianceNormalization", "Resize", "Slice", "Squeeze", "Unsqueeze"])
 """Operators whose attribute axes names some, beside reductions."""
-_ONCE = frozenset(["Pad", "Slice", "Unsqueeze"])
+_ONCE = frozenset(["Pad", "Resize", "Slice", "Unsqueeze"])
 """Operators that name no axis twice: what they would do isn't said."""
 _MOST = 64  # NumPy has no more axes
 
@@ -44,6 +44,8 @@ def axis_fault(node: Node) -> str:
         return ": a scalar has no axis"
     if node.op_type == "ReverseSequence":
         return _sequence_fault(node)
+    if node.op_type == "DFT":
+        return _signal_fault(node, rank)
     for axes, count, behind in _named(node, rank):
         most = count + behind
         for axis in axes:
@@ -72,6 +74,15 @@ def _named(node: Node, rank: int) -> Iterator[tuple[list[int], int, int]]:
     if array is not None and array.dtype.kind in "iu" and array.size <= _MOST:
         listed = array.reshape(-1).tolist()
         yield listed, rank + len(listed) if name == "Unsqueeze" else along, 0
+
+
+def _signal_fault(node: Node, rank: int) -> str:
+    """Why a DFT doesn't go along an axis: the last one, which counts real and imaginary parts, is none."""
+    array = constant_array(node.input(2))
+    axis = node.attributes.get("axis") if array is None else array.reshape(-1)[0].item() if array.size == 1 else None
+    if not isinstance(axis, int) or (-rank <= axis < rank - 1 and axis != -1):
+        return ""
+    return f": axis {axis} of a tensor of rank {rank}, whose last one counts parts of numbers"
 
 
 def _sequence_fault(node: Node) -> str:

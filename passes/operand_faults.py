@@ -67,7 +67,8 @@ def operand_fault(node: Node) -> str:
     axes = _AXES.get(node.op)
     if axes is None:
         return ""
-    sizes: dict[str, int] = {}
+    counts = zip(("heads", "shared"), (node.attributes.get(name) for name in _HEADS), strict=False)
+    sizes = {name: count for name, count in counts if isinstance(count, int)}
     return _axes_fault(node, axes, sizes) or _groups_fault(sizes)
 
 

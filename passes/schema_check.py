@@ -11,6 +11,7 @@ from typing import Any
 
 from onnx.defs import OpSchema
 
+from .constraints import allowed, spelled_dtypes
 from .equations import equation_fault
 from .errors import InvalidModel
 from .graph import Graph, Node, Value
@@ -18,9 +19,10 @@ from .list_faults import list_fault, resized_axes
 from .protos import DTYPES, AttributeRef, SparseData
 from .region_forms import region_fault
 from .schemas import histories, schema
-from .shape_faults import shape_fault
+from .shape_faults import certain_fault, shape_fault
 from .tensor import TensorData
 from .tree_faults import tree_fault
+from .types import DType
 from .words import words
 
 _KINDS = OpSchema.AttrType
@@ -89,6 +91,7 @@ _LEAST = {
     **dict.fromkeys(("min_gram_length", "max_gram_length", "q_num_heads", "kv_num_heads", "LRN size"), 1),
     **dict.fromkeys(("TopK k", "max_skip_count", "num_heads", "rotary_embedding_dim"), 0),
     **dict.fromkeys(("output_height", "output_width", "sampling_ratio"), 0),
+    **dict.fromkeys(("left_window_size", "right_window_size"), -1),
 }
 """Attributes that are counts, of any operator or of one, and the least that they may be."""
 _MOST = 1 << 31
@@ -253,12 +256,14 @@ def problem(node: Node) -> str:
     length = listed.tensor.shape[0] if listed is not None and listed.rank == 1 and listed.tensor.shape else None
     if isinstance(length, int) and length > _MOST_AXES:
         return f" lists {length} axes"
-    fault = equation_fault(node) or shape_fault(node) or list_fault(node)
+    fault = equation_fault(node) or shape_fault(node) or list_fault(node) or certain_fault(node)
     if fault:
         return fault
     parts = node.attributes.get("num_outputs") if node.op == ("", "Split") else None
     if isinstance(parts, int) and parts != len(node.outputs):
         return f" has {len(node.outputs)} outputs, and num_outputs={parts}"
+    if node.op == ("", "BatchNormalization") and node.version > 13 and len(node.outputs) > 1:
+        return "" if node.attributes.get("training_mode") else f" has {len(node.outputs)} outputs, and no training_mode"
     if node.op == ("", "Constant"):
         values = [name for name in node.attributes if not name.startswith(_INTERNAL)]
         return "" if len(values) == 1 else f" has {len(values)} values; it takes one"
@@ -275,6 +280,9 @@ def _pool_fault(node: Node) -> str:
     for length, (first, last) in enumerate(itertools.pairwise(starts), start=1):
         if not 0 <= first <= last or (last - first) % length:
             return f": entries {first} to {last} of its pool are no n-grams of {length}"
+    places = given.get("ngram_indexes")
+    if isinstance(places, list | tuple) and any(place < 0 for place in places):
+        return f": ngram_indexes is {list(places)!s:.100}, which are no places"
     return ""
 
 
@@ -309,6 +317,8 @@ def _attribute_fault(node: Node, known: Mapping[str, Any], told: Sequence[str]) 
             return f": attribute {name} is {value!r:.40}, which is no {known[name].name}"
         if name in _ELEMENT_TYPES and isinstance(value, int) and value not in DTYPES and (value or name in told):
             return f": attribute {name} is {value}, which is no element type"
+        if name in _TOLD and isinstance(value, int) and not _may_give(node, value):
+            return f": attribute {name} is {DTYPES[value].value}, which isn't what {node.op_type} gives"
         own = f"{node.op_type} {name}"
         least, size = _LEAST.get(own, _LEAST.get(name)), _LENGTHS.get(own, _LENGTHS.get(name))
         if least is not None and isinstance(value, int | float) and not least <= value < (_MOST if least else math.inf):
@@ -325,6 +335,17 @@ def _attribute_fault(node: Node, known: Mapping[str, Any], told: Sequence[str]) 
         if isinstance(value, bytes) and name not in _BYTES and not _is_text(value):
             return f": attribute {name} is {value!r:.40}, which is not UTF-8"
     return ""
+
+
+def _may_give(node: Node, number: int) -> bool:
+    """Whether a node's first result may be of an element type. Casts may be to types that came with later versions:
+    there are such models."""
+    dtype = DTYPES.get(number)
+    if dtype is None or node.op_type in ("BitCast", "Cast"):
+        return True
+    results = allowed(node.domain, node.op_type, node.version)[1]
+    types = spelled_dtypes(results[0]) if results else frozenset[DType]()
+    return not types or dtype in types
 
 
 def _given(inputs: Sequence[Value | None]) -> int:

@@ -36,13 +36,15 @@ _WINDOWS = frozenset((*_WEIGHTS, "AveragePool", "LpPool", "MaxPool", "MaxUnpool"
 _MOST_PLACES = 1 << 31
 """More than any kernel has, and than any window is moved by: work on windows makes arrays of all places in one, and
 targets count them in 64 bits."""
-_PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 1, "pads": 2}
+_PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 1, "output_shape": 1, "pads": 2}
 """Lists of windows: how many entries each axis has behind those of images and channels."""
 _ROWS = {
     (2,): ("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"),
     (1, 2): ("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"),
 }
 """Of which rank the features of models of ai.onnx.ml are: one row may be a vector, as in ONNX Runtime."""
+_MAY_BE_NONE = ("output_padding", "output_shape", "pads")
+"""Those of them that may be 0; others are 1 at least. ONNX Runtime loads no model with less."""
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
@@ -71,6 +73,8 @@ def shape_fault(node: Node) -> str:
         return fault or (_offsets_fault(node) if node.op_type == "DeformConv" else "")
     if node.op_type == "Col2Im":
         return _columns_fault(node)
+    if node.op_type == "DFT":
+        return _parts_fault(node)
     if node.op_type in _GATES:
         return _recurrent_fault(node, _GATES[node.op_type])
     if node.op_type == "GatherND":
@@ -120,6 +124,31 @@ def broadcast_fault(node: Node) -> str:
     return ""
 
 
+def product_fault(node: Node) -> str:
+    """Why matrices aren't multiplied, to be read behind the node's name; "" where they may be."""
+    if node.op not in (("", "MatMul"), ("", "Gemm")):
+        return ""
+    a, b = _shape(node, 0), _shape(node, 1)
+    if not a or not b:
+        return ""
+    turned = [bool(node.attributes.get(name)) for name in ("transA", "transB")]
+    inner = a[-2 if turned[0] and len(a) > 1 else -1], b[-1 if turned[1] or len(b) == 1 else -2]
+    if _differ(*inner):
+        return f": rows of {inner[0]} elements by columns of {inner[1]}"
+    for axis, (one, other) in enumerate(zip(a[-3::-1], b[-3::-1], strict=False), 3):
+        if _differ(one, other) and 1 not in (one, other):
+            return f": {one} and {other} matrices along axis {-axis}"
+    return ""
+
+
+def certain_fault(node: Node) -> str:
+    """Why inputs of the model and constants aren't operands of a node, to be read behind its name. Of what is computed
+    a file may declare other sizes than it has."""
+    if any(value is not None and value.producer is not None for value in node.inputs):
+        return ""
+    return broadcast_fault(node) or product_fault(node)
+
+
 def reshape_fault(node: Node) -> str:
     """Why elements can't be laid out anew, to be read behind the node's name; "" where they may be."""
     data = node.input(0) if node.op == ("", "Reshape") else None
@@ -154,6 +183,8 @@ def _window_fault(node: Node) -> str:
             return f": {name} has {len(listed)} entries; {wanted} are needed"
         if any(abs(entry) >= _MOST_PLACES for entry in listed):
             return f": {name} is {list(listed)!s:.100}, beyond any window"
+        if any(entry < (0 if name in _MAY_BE_NONE else 1) for entry in listed):
+            return f": {name} is {list(listed)!s:.100}, which no window has"
     kernel = node.attributes.get("kernel_shape")
     if isinstance(kernel, list | tuple) and math.prod(kernel) >= _MOST_PLACES:
         return f": a kernel of {math.prod(kernel)} places"
@@ -171,6 +202,15 @@ def _columns_fault(node: Node) -> str:
     if len(set(known.values())) < 2:
         return ""
     return f": {' and '.join(known)} aren't of one image"
+
+
+def _parts_fault(node: Node) -> str:
+    """Why one half of a spectrum isn't that of a signal: only of a real one the other half follows."""
+    shape = _shape(node, 0)
+    half = node.attributes.get("onesided", 0) and not node.attributes.get("inverse", 0)
+    if not shape or not half or not isinstance(shape[-1], int) or shape[-1] == 1:
+        return ""
+    return f": one half of the spectrum of {shape[-1]} parts, which aren't real numbers"
 
 
 def _kernel_fault(node: Node) -> str:

@@ -171,8 +171,8 @@ _OTHERS: dict[str, Callable[[Node], Found]] = {
 _TABLE: Mapping[str, Callable[[Node], Found]] = {**ELEMENTWISE, **MOVING, **COMPUTING, **_OTHERS}
 OPCODES = frozenset(_TABLE)
 """Every opcode that is a node; `parameter`, `constant`, `tuple` and `get-tuple-element` are none."""
-NOT_OF_HLO = frozenset(["atan", "size"])
-"""Opcodes of graphs alone, which XLA's parser doesn't know: a function of JAX, and a size that is open in StableHLO."""
+NOT_OF_HLO = frozenset(["size"])
+"""Opcodes of graphs alone, which no HLO text has: a size that is open in StableHLO."""
 
 
 def _called(node: Node, functions: Mapping[tuple[str, str, str], Graph]) -> Found | None:

@@ -49,6 +49,7 @@ POOLS = {
     "same_lower": {"auto_pad": "same_lower"},
     "valid": {"auto_pad": "valid"},
 }
+WIDE = {"pads_begin": [3, 0], "pads_end": [1, 2]}
 TORCH = {**POOLS["padded_ceil_beyond"], "rounding_type": "ceil_torch"}
 
 
@@ -106,6 +107,9 @@ CASES = table(
         pool("max_8_axis", 8, "MaxPool", index_element_type="i32", axis=2, shape=(2, 2, 7, 6)),
         pool("max_8_dilations", 8, "MaxPool", dilations=[2, 1], axis=-2, shape=(2, 2, 7, 6), strides=[1, 1]),
         pool("max_14_torch", 14, "MaxPool", **TORCH),
+        pool("max_8_pads_like_the_kernel", 8, "MaxPool", axis=2, shape=(2, 2, 7, 6), **WIDE),
+        pool("max_8_dilated_pads_like_the_kernel", 8, "MaxPool", dilations=[2, 1], **WIDE),
+        pool("avg_1_pads_like_the_kernel", 1, "AvgPool", exclude_pad=False, **WIDE),
         pool("avg_14_torch", 14, "AvgPool", **TORCH),
         pool("avg_14_torch_include", 14, "AvgPool", exclude_pad=False, **TORCH),
         # the last window ends behind the pad: OpenVINO's CPU counts all of it

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....passes.build import Expr, arange, expr, pad, reshape, shape_of
+from ....passes.build import Expr, arange, expr, pad, reshape, shape_of, where
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, input_of, rank_of, size_of_axis
@@ -156,6 +156,23 @@ def _rounded(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: 
     return _Pool(ceiled, None if empty.array is not None and not empty.array.any() else empty)
 
 
+def _wide_pads_apart(
+    op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: list[int], fill: float | None
+) -> tuple[Value, dict[str, Any]]:
+    """An image and how a window slides over it: pads that reach as far as the kernel, which ONNX Runtime's pools don't
+    take, become elements of the image.
+
+    Args:
+        fill: what they are; None: there is no such number.
+    """
+    pads, count = window.get("pads") or [], len(kernel)
+    if not any(amount >= width for amount, width in zip(pads, kernel * 2, strict=False)):
+        return x, window
+    if fill is None or choice(node, "rounding_type", "floor", _ROUNDING):
+        raise Unsupported(node, f"its pads {pads} reach as far as its kernel {kernel}, which ONNX Runtime doesn't take")
+    return pad(op, x, [0, 0, *pads[:count]], [0, 0, *pads[count:]], fill), {**window, "pads": [0] * len(pads)}
+
+
 def _lengthened(op: Builder, node: Node, x: Value, window: dict[str, Any], kernel: list[int]) -> Value:
     """An image with its pad, and as much behind that the last window, which may begin but not end there, is full.
 
@@ -190,6 +207,7 @@ def avg_pool(op: Builder, node: Node) -> Results:
     if include and node.attributes.get("rounding_type", "floor") != "floor" and not is_same(attributes) and not dilated:
         lengthened = _lengthened(op, node, x, attributes, kernel)
         return call(op, "AveragePool", lengthened, kernel_shape=kernel, **without_pads(attributes))
+    x, attributes = _wide_pads_apart(op, node, x, attributes, kernel, 0 if include else None)
     pool = _rounded(op, node, x, attributes, kernel)
     means = call(op, "AveragePool", x, kernel_shape=kernel, count_include_pad=int(include), **pool.window)
     return pool.finish(op, means, 0 if include or not dtype_of(node, x).is_float else math.nan)
@@ -204,13 +222,18 @@ def max_pool(op: Builder, node: Node) -> Results:
     x = input_of(node)
     rank = spatial(node, x) + 2
     kernel = numbers(node, "kernel", 1, rank - 2)
-    pool = _rounded(op, node, x, window(node, len(kernel), "strides", "dilations"), kernel)
     count = min(len(node.outputs), 2)
-    results = call(op, "MaxPool", x, _outputs=count, kernel_shape=kernel, **pool.window)
-    values = pool.finish(op, results if count == 1 else results[0], dtype_of(node, x).finite_limits[0])
+    lowest = dtype_of(node, x).finite_limits[0]
+    attributes = window(node, len(kernel), "strides", "dilations")
+    image, attributes = _wide_pads_apart(op, node, x, attributes, kernel, lowest)
+    pool = _rounded(op, node, image, attributes, kernel)
+    results = call(op, "MaxPool", image, _outputs=count, kernel_shape=kernel, **pool.window)
+    values = pool.finish(op, results if count == 1 else results[0], lowest)
     if count == 1:
         return values
     indices = expr(op, pool.finish(op, results[1], 0))
+    if image is not x:
+        indices = _without_pads(indices, x, numbers(node, "pads_begin", 0, rank - 2), image)
     front, back = shape_of(op, x, 0, 2), shape_of(op, x, 2)
     if pool.empty is not None:
         each = arange(op, front.prod()) * back.prod()
@@ -219,6 +242,17 @@ def max_pool(op: Builder, node: Node) -> Results:
     if axis:
         indices = indices % shape_of(op, x, axis).prod()
     return values, indices.cast(element_type(node, "index_element_type", "i64") or DType.INT64).value()
+
+
+def _without_pads(indices: Expr, x: Value, before: Sequence[int], padded: Value) -> Expr:
+    """Places in an image of what are places in the padded one; those of pads are the first of their channel."""
+    inner, outer = shape_of(indices.op, x, 2), shape_of(indices.op, padded, 2)
+    place, is_inside = indices.full_like(0), indices.equals(indices)
+    for axis, first in enumerate(before):
+        coordinate = indices // outer[axis + 1 :].prod() % outer[axis] - first
+        is_inside = is_inside & (coordinate >= 0) & (coordinate < inner[axis])
+        place = place * inner[axis] + coordinate
+    return indices // outer.prod() * inner.prod() + where(is_inside, place, 0)
 
 
 # windows -------------------------------------------------------------------------------------------

@@ -1,0 +1,97 @@
+"""Attributes and operands that no operator has, told when the model is read: ONNX Runtime doesn't load such models."""
+
+from __future__ import annotations
+
+import re
+
+import onnx
+import onnxruntime
+import pytest
+from backedge.convert.onnx.read import read_model
+from backedge.passes.errors import InvalidModel
+
+WINDOW = "kernel_shape = [2, 2], "
+CASES = {
+    (f"AveragePool <{WINDOW}strides = [0, 1]> (x)", 19): "strides is [0, 1], which no window has",
+    (f"AveragePool <{WINDOW}pads = [-1, 0, 0, 0]> (x)", 11): "pads is [-1, 0, 0, 0], which no window has",
+    (f"MaxPool <{WINDOW}dilations = [1, -1]> (x)", 12): "dilations is [1, -1], which no window has",
+    ("MaxPool <kernel_shape = [2, 0]> (x)", 8): "kernel_shape is [2, 0], which no window has",
+    (f"LpPool <{WINDOW}strides = [-1, 1]> (x)", 18): "strides is [-1, 1], which no window has",
+    ("Conv <strides = [1, 0]> (x, w)", 11): "strides is [1, 0], which no window has",
+    ("Conv <pads = [0, 0, -1, 0]> (x, w)", 22): "pads is [0, 0, -1, 0], which no window has",
+    ("ConvTranspose <dilations = [0, 1]> (x, w)", 11): "dilations is [0, 1], which no window has",
+    ("ConvTranspose <output_padding = [-1, 0]> (x, w)", 11): "output_padding is [-1, 0], which no window has",
+    ("ConvTranspose <output_shape = [6]> (x, w)", 11): "output_shape has 1 entries; 2 are needed",
+    ("ConvTranspose <output_shape = [-6, 6]> (x, w)", 11): "output_shape is [-6, 6], which no window has",
+    ("DFT <axis = 3> (x)", 17): "axis 3 of a tensor of rank 4",
+    ("DFT <axis = -1> (x)", 17): "axis -1 of a tensor of rank 4",
+    ("DFT (x, , axis)", 20): "axis 3 of a tensor of rank 4",
+    ("DFT <axis = 1, onesided = 1> (pair)", 17): "one half of the spectrum of 2 parts",
+    ("Gemm (m, m)", 13): "rows of 3 elements by columns of 2",
+    ("Gemm <transB = 1> (m, n)", 13): "rows of 3 elements by columns of 4",
+    ("MatMul (m, m)", 13): "rows of 3 elements by columns of 2",
+    ("MatMul (three, two)", 13): "3 and 2 matrices along axis -3",
+    ("Add (m, n)", 13): "3 and 4 elements of axis -1 aren't broadcast",
+    ("Resize <axes = [3, -1]> (x, , , sizes)", 19): "name one axis twice",
+    ("RandomUniformLike <dtype = 7> (x)", 1): "dtype is int64, which isn't what RandomUniformLike gives",
+    ("TfIdfVectorizer <max_gram_length = 1, max_skip_count = 0, min_gram_length = 1, mode = \"TF\", "
+     "ngram_counts = [0], ngram_indexes = [-1], pool_int64s = [2]> (numbers)", 9): "ngram_indexes is [-1]",
+    ("Attention <left_window_size = -7> (x, x, x)", 25): "left_window_size is -7",
+}  # fmt: skip
+
+RIGHT = {
+    (f"AveragePool <{WINDOW}strides = [1, 2], pads = [0, 1, 1, 0]> (x)", 19),
+    ("ConvTranspose <output_shape = [6, 6], output_padding = [0, 0]> (x, w)", 11),
+    ("DFT <axis = 2> (pair)", 17),
+    ("DFT <axis = -2, onesided = 1> (x)", 17),
+    ("Gemm (m, n)", 13),
+    ("Gemm <transA = 1> (m, m)", 13),
+    ("MatMul (one, three)", 13),
+    ("MatMul (vector, n)", 13),
+    ("MatMul (m, vector)", 13),
+    ("RandomUniformLike <dtype = 11> (x)", 1),
+}
+
+
+def model_of(call: str, opset: int) -> onnx.ModelProto:
+    model = onnx.parser.parse_model(f"""
+        <ir_version: 9, opset_import: ["" : {opset}]>
+        main (float[1, 1, 5, 1] x, float[2, 3] m, float[3, 4] n, float[3, 2, 2] three, float[2, 2, 2] two,
+              float[1, 2, 2] one, float[1, 5, 4, 2] pair, int64[1] numbers, float[3] vector) => (y) <
+            float[1, 1, 1, 1] w = {{1}}, int64 axis = {{3}}, int64[2] sizes = {{2, 2}}
+        > {{ y = {call} }}
+    """)
+    return model
+
+
+def load(model: onnx.ModelProto) -> None:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    onnxruntime.InferenceSession(model.SerializeToString(), options)
+
+
+@pytest.mark.parametrize(("call", "opset"), CASES)
+def test_what_no_operator_has_is_told(call: str, opset: int) -> None:
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
+        load(model_of(call, opset))
+    with pytest.raises(InvalidModel, match=re.escape(CASES[call, opset])):
+        read_model(model_of(call, opset))
+
+
+@pytest.mark.parametrize(("call", "opset"), sorted(RIGHT))
+def test_what_it_has_is_read(call: str, opset: int) -> None:
+    load(model_of(call, opset))
+    read_model(model_of(call, opset))
+
+
+def test_a_normalization_that_doesn_t_train_has_one_result() -> None:
+    model = onnx.parser.parse_model("""
+        <ir_version: 9, opset_import: ["" : 15]>
+        main (float[1, 2, 3] x, float[2] s, float[2] b, float[2] m, float[2] v) => (y, mean, var) {
+            y, mean, var = BatchNormalization (x, s, b, m, v)
+        }
+    """)
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
+        load(model)
+    with pytest.raises(InvalidModel, match="has 3 outputs, and no training_mode"):
+        read_model(model)
