@@ -837,6 +837,12 @@ def onnxruntime_no_variance() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.float32([[2, 2], [1e-5, 2e-5]])), [[0.0, 0.0], [-near, near]]
 
 
+@_fault("onnxruntime", "Sign of NaN is 0 in float16", "NumPy; in float32 it is NaN there, too", _NAMED)
+def onnxruntime_sign_of_half() -> tuple[Any, Any]:
+    text = "g (float16[1] x) => (float16[1] y) { y = Sign (x) }"
+    return onnxruntime_run(text, x=np.float16([np.nan])), [np.nan]
+
+
 @_fault(
     "onnxruntime",
     "LRN leaves the rounding errors of one channel's square in others",

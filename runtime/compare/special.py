@@ -48,6 +48,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
     "onnxruntime": (
         _habit("nan", "ReduceMax ReduceMin GlobalMaxPool MaxPool MaxRoiPool", "passes over NaN unless it comes first"),
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
+        _habit("nan", "Sign", "makes 0 of NaN in float16"),
         _habit("nan inf", "LogSoftmax", "makes numbers of NaN in float64, and NaN of nothing but infinity"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("inf", "DynamicQuantizeLinear", "makes the highest zero point of a least number that is infinite"),

@@ -163,6 +163,17 @@ def test_nan_among_what_is_divided_by_the_largest_is_seen(x, kinds, tmp_path):
     assert bool(known_habit("onnxruntime", {"Normalizer": kinds})) == bool(kinds)
 
 
+def test_the_sign_of_nan_is_seen(tmp_path):
+    """ONNX Runtime gives 0 in float16."""
+    text = "(float16[2] x) => (float16[2] y) { y = Sign (x) }"
+    path, x = saved(text, tmp_path), np.float16([np.nan, -2])
+    (found,) = onnxruntime.InferenceSession(path).run(None, {"x": x})
+    assert not np.array_equal(found, np.sign(x), equal_nan=True)
+    assert known_habit("onnxruntime", watched(text, tmp_path, x=x))
+    convert(path, tmp_path / "m.hlo", verify=0)
+    assert verify(path, tmp_path / "m.hlo", inputs=[{"x": x}]).verdict != "different"
+
+
 @pytest.mark.parametrize(("x", "kinds"), [([3163, 7.1], ["far"]), ([4, 7.1], [])])
 def test_squares_that_outweigh_a_bias_are_seen(x, kinds, tmp_path):
     """ONNX Runtime leaves their errors in other channels exactly where it is told; a conversion isn't "different"."""

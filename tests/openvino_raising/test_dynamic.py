@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnxruntime
 import openvino as ov
 import pytest
+from backedge.convert import convert
 from backedge.convert.openvino.raising import raise_graph
 from backedge.convert.openvino.read import read
 from openvino import opset13 as ops
@@ -93,3 +96,17 @@ def test_sizes_that_a_file_tells_wrongly_of_layers(tmp_path: Path) -> None:
     for found, value, wanted in zip(run(graph, fed), graph.outputs, right.values(), strict=True):
         assert value.tensor.static_shape in (None, wanted.shape)
         np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 0), (0, 2)])
+@pytest.mark.parametrize("layer", [ops.reduce_logical_and, ops.reduce_logical_or])
+def test_booleans_of_which_there_may_be_none(tmp_path: Path, layer: Any, shape: tuple[int, int]) -> None:
+    """ONNX Runtime reduces no booleans then: a model for it reduces numbers."""
+    x = ops.parameter([-1, -1], bool, name="x")
+    path = tmp_path / "m.xml"
+    ov.serialize(ov.Model([ops.result(layer(x, np.array([1]), False))], [x], "m"), path)
+    fed = np.random.default_rng(0).integers(0, 2, shape).astype(bool)
+    right = ov.compile_model(path, "CPU")(fed)[0]
+    convert(path, tmp_path / "m.onnx", verify=0)
+    (found,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, {"x": fed})
+    np.testing.assert_array_equal(found, right, strict=True)

@@ -46,14 +46,12 @@ def reduce(op: Builder, node: Node) -> Results:
         return op.Identity(input_of(maker, 0))
     if known == []:
         return op.Abs(x) if target in ("ReduceL1", "ReduceL2") else op.Identity(x)
-    return call(
-        op,
-        target,
-        x,
-        vector(op, axes),
-        keepdims=int(keep),
-        noop_with_empty_axes=None if known else 1,
-    )
+    shape, dtype = x.tensor.static_shape, x.tensor.dtype
+    if dtype is DType.BOOL and not (shape and all(shape)):
+        x = cast(op, x, DType.UINT8)  # ONNX Runtime reduces no booleans where there are none, but it does numbers
+    given = {"keepdims": int(keep), "noop_with_empty_axes": None if known else 1}
+    reduced = call(op, target, x, vector(op, axes), **given)
+    return reduced if dtype is not DType.BOOL else cast(op, reduced, DType.BOOL)
 
 
 @rule(DOMAIN, "CumSum")
