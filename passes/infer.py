@@ -29,6 +29,9 @@ from .windows import sizes_of_pool
 FORMAL = "formal"
 """Key in the `meta` of a region's input: the type that the model itself declares for it."""
 
+REFUSED = "refused"
+"""Key in the `meta` of a node whose operands its operator's own inference function has found a fault in."""
+
 Look = Callable[[Value], TensorData | None]
 
 
@@ -51,20 +54,31 @@ def infer_node(node: Node, look: Look | None = None) -> Sequence[Type | None]:
         return [None] * len(node.outputs)
     data = [None if value is None else small_data(value, look) for value in node.inputs]
     key = facts(node, data)
-    if key is not None and (remembered := _memory.get(key)) is not None:
-        return remembered
-    types: Sequence[Type | None] = [None] * len(node.outputs)
-    if not problem(node):
-        types = with_rank(node, completed(node, _corrected(node, _by_schema(node, data))))
-    if key is not None:
-        if len(_memory) >= _MOST_REMEMBERED:
-            _memory.clear()
-        _memory[key] = types
+    found = _memory.get(key) if key is not None else None
+    if found is None:
+        found = _inferred(node, data)
+        if key is not None:
+            if len(_memory) >= _MOST_REMEMBERED:
+                _memory.clear()
+            _memory[key] = found
+    types, is_refused = found
+    if is_refused:
+        node.meta = {**(node.meta or {}), REFUSED: True}
     return types
 
 
+def _inferred(node: Node, data: Sequence[TensorData | None]) -> tuple[Sequence[Type | None], bool]:
+    """What is known of a node's outputs, and whether its operator's own inference function finds a fault."""
+    types: Sequence[Type | None] = [None] * len(node.outputs)
+    if problem(node):
+        return types, False
+    known = _by_schema(node, data)
+    return with_rank(node, completed(node, _corrected(node, types if known is None else known))), known is None
+
+
 _MOST_REMEMBERED = 4096
-_memory: dict[Hashable, Sequence[Type | None]] = {}  # large models ask the same for every block they are made of
+# large models ask the same for every block they are made of
+_memory: dict[Hashable, tuple[Sequence[Type | None], bool]] = {}
 
 
 def facts(node: Node, data: Sequence[TensorData | None]) -> Hashable:
@@ -118,12 +132,12 @@ def _with_last(type: Type | None, sizes: tuple[int, ...]) -> Type | None:
     return TensorType(type.dtype, (*type.shape[: -len(sizes)], *sizes))
 
 
-def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
-    """The types that the operator's own inference function finds; unknown ones where it finds a fault."""
+def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None] | None:
+    """The types that the operator's own inference function finds; None where it finds a fault."""
     try:
         return infer_strictly(node, small)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, onnx.checker.ValidationError):
-        return [None] * len(node.outputs)
+        return None
 
 
 _MISTAKEN = {("", "STFT"): {"onesided": 1}}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from .errors import InvalidModel
 from .faults import contradiction
 from .graph import Graph, Node
-from .infer import infer
+from .infer import REFUSED, infer
 from .loop import Loop, Sliced, is_if, is_loop
 from .shape_faults import broadcast_fault, product_fault, reshape_fault, scalar_fault, shape_fault
 from .type_faults import type_fault
@@ -27,7 +27,7 @@ def check_inferred(graph: Graph) -> None:
     for inner, node, shapes in _operators(graph):
         if found := (shapes and (shape_fault(node) or _sliced_fault(node))) or type_fault(node):
             raise _refusal(inner, node, found)
-        is_doubtful = is_doubtful or (shapes and bool(_operand_fault(node)))
+        is_doubtful = is_doubtful or (shapes and (REFUSED in (node.meta or {}) or bool(_operand_fault(node))))
     if not is_doubtful:
         return
     undeclared = graph.copy()
@@ -35,6 +35,7 @@ def check_inferred(graph: Graph) -> None:
         for value in () if inner is undeclared else inner.inputs:
             value.type, value.meta = None, None
         for node in inner.nodes:
+            (node.meta or {}).pop(REFUSED, None)
             for value in node.outputs:
                 value.type = None
     infer(undeclared, known=True)
@@ -64,7 +65,9 @@ def _operand_fault(node: Node) -> str:
     if found := broadcast_fault(node) or product_fault(node) or reshape_fault(node) or scalar_fault(node):
         return found
     known = [value.tensor.shape is not None for value in node.inputs if value is not None]
-    if node.regions or not all(known) or any(value.tensor.shape is not None for value in node.outputs):
+    is_refused = REFUSED in (node.meta or {})
+    found = any(value.tensor.shape is not None for value in node.outputs)
+    if node.regions or not all(known) or (found and not is_refused):
         return ""
     reason = contradiction(node, of_any_type=True)
     return f" contradicts its operator: {reason:.200}" if reason else ""

@@ -53,6 +53,11 @@ _ATTENTION: Mapping[int, Mapping[int, str]] = {
     },
 }
 """Of Attention, by the rank of its queries: features of all heads stand behind each other in rank 3."""
+_OF_CHANNELS: Mapping[tuple[str, str], tuple[int, Sequence[int]]] = {
+    ("", "BatchNormalization"): (9, (1, 2, 3, 4)),
+    ("", "InstanceNormalization"): (1, (1, 2)),
+}
+"""Operators, from which version on, and their inputs that have a value for each channel."""
 _HEADS = ("q_num_heads", "kv_num_heads", "kv_num_heads")
 
 
@@ -64,6 +69,8 @@ def operand_fault(node: Node) -> str:
         return _attention_fault(node)
     if node.op == ("", "RotaryEmbedding"):
         return _rotary_fault(node)
+    if node.op in _OF_CHANNELS:
+        return _channels_fault(node)
     axes = _AXES.get(node.op)
     if axes is None:
         return ""
@@ -76,6 +83,10 @@ def _shape(node: Node, index: int) -> tuple[Dim, ...] | None:
     value = node.input(index)
     shape = None if value is None else value.tensor.shape
     return None if shape is None else tuple(shape)
+
+
+def differ(one: Dim, other: Dim) -> bool:
+    return isinstance(one, int) and isinstance(other, int) and one != other
 
 
 def _axes_fault(node: Node, axes: Mapping[int, str], sizes: dict[str, int]) -> str:
@@ -101,6 +112,20 @@ def _groups_fault(sizes: Mapping[str, int]) -> str:
     if heads is None or shared is None or (heads % shared == 0 if shared else not heads):
         return ""
     return f": {heads} heads of queries can't share {shared} of keys"
+
+
+def _channels_fault(node: Node) -> str:
+    """Why there isn't a value for each channel. Versions before 9 of BatchNormalization may have one for each place."""
+    first, indices = _OF_CHANNELS[node.op]
+    shape = _shape(node, 0)
+    if shape is None or node.version < first:
+        return ""
+    channels = shape[1] if len(shape) > 1 else 1
+    for index in indices:
+        found = _shape(node, index)
+        if found is not None and (len(found) != 1 or differ(found[0], channels)):
+            return f": input {index} is of the shape {list(found)}, for {channels} channels"
+    return ""
 
 
 def _attention_fault(node: Node) -> str:

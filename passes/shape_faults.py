@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .axis_faults import axis_fault
 from .core import ELEMENTWISE
 from .graph import Node
-from .operand_faults import operand_fault
+from .operand_faults import differ, operand_fault
 from .types import Dim
 
 _LISTED = {
@@ -133,10 +133,10 @@ def product_fault(node: Node) -> str:
         return ""
     turned = [bool(node.attributes.get(name)) for name in ("transA", "transB")]
     inner = a[-2 if turned[0] and len(a) > 1 else -1], b[-1 if turned[1] or len(b) == 1 else -2]
-    if _differ(*inner):
+    if differ(*inner):
         return f": rows of {inner[0]} elements by columns of {inner[1]}"
     for axis, (one, other) in enumerate(zip(a[-3::-1], b[-3::-1], strict=False), 3):
-        if _differ(one, other) and 1 not in (one, other):
+        if differ(one, other) and 1 not in (one, other):
             return f": {one} and {other} matrices along axis {-axis}"
     return ""
 
@@ -162,10 +162,6 @@ def reshape_fault(node: Node) -> str:
 def _shape(node: Node, index: int) -> Sequence[Dim] | None:
     value = node.input(index)
     return None if value is None else value.tensor.shape
-
-
-def _differ(one: Dim, other: Dim) -> bool:
-    return isinstance(one, int) and isinstance(other, int) and one != other
 
 
 def _window_fault(node: Node) -> str:
@@ -221,14 +217,14 @@ def _kernel_fault(node: Node) -> str:
         return ""
     if len(known) < 2:
         return f": weights of rank {len(known)}"
-    if isinstance(kernel, list | tuple) and (len(kernel) != len(known[2:]) or any(map(_differ, kernel, known[2:]))):
+    if isinstance(kernel, list | tuple) and (len(kernel) != len(known[2:]) or any(map(differ, kernel, known[2:]))):
         return f": kernel_shape is {list(kernel)}, its weights' is {list(known[2:])}"
     if shape is None or len(shape) < 2 or not isinstance(groups, int):
         return ""
     taken = known[0]
     if node.op_type != "ConvTranspose":
         taken = known[1] * groups if isinstance(known[1], int) else None
-    if _differ(shape[1], taken):
+    if differ(shape[1], taken):
         return f": its input has {shape[1]} channels, its weights are for {taken}"
     if isinstance(known[0], int) and (groups < 1 or known[0] % groups):
         return f": weights of {known[0]} channels are no {groups} groups"
@@ -246,7 +242,7 @@ def _offsets_fault(node: Node) -> str:
     places = math.prod(sizes) * groups
     for what, index, wanted in (("offsets", 2, places * len(sizes)), ("mask", 4, places)):
         shape = _shape(node, index)
-        if shape is not None and (len(shape) < 2 or _differ(shape[1], wanted)):
+        if shape is not None and (len(shape) < 2 or differ(shape[1], wanted)):
             return f": {what} of the shape {list(shape)}, which must have {wanted} channels"
     return ""
 
@@ -257,11 +253,11 @@ def _recurrent_fault(node: Node, gates: int) -> str:
     for name, shape in (("X", x), ("W", w), ("R", r)):
         if shape is not None and len(shape) != 3:
             return f": {name} is of rank {len(shape)}; it must be of rank 3"
-    if x and w and _differ(x[2], w[2]):
+    if x and w and differ(x[2], w[2]):
         return f": its input has {x[2]} features, its weights are for {w[2]}"
-    if w and r and (_differ(w[0], r[0]) or _differ(w[1], r[1])):
+    if w and r and (differ(w[0], r[0]) or differ(w[1], r[1])):
         return f": W is {list(w)}, and R {list(r)}"
-    if r and isinstance(r[2], int) and _differ(r[1], r[2] * gates):
+    if r and isinstance(r[2], int) and differ(r[1], r[2] * gates):
         return f": R is {list(r)}, which aren't {gates} gates of {r[2]} units"
     return ""
 
@@ -289,7 +285,7 @@ def _grid_fault(node: Node) -> str:
         return f": an image of rank {len(x)}"
     if x is None or grid is None:
         return ""
-    if len(grid) != len(x) or _differ(grid[-1], len(x) - 2):
+    if len(grid) != len(x) or differ(grid[-1], len(x) - 2):
         return f": a grid of the shape {list(grid)} in an image of rank {len(x)}"
     return ""
 
@@ -396,7 +392,7 @@ def _unlike_fault(node: Node) -> str:
     if node.attributes.get("broadcast", 0):
         return f": B of rank {len(b)} is laid along A of rank {len(a)}" if len(b) > len(a) else ""
     laid = zip(reversed(a), reversed(b), strict=False)
-    if len(b) > len(a) or any(size != 1 and _differ(other, size) for other, size in laid):
+    if len(b) > len(a) or any(size != 1 and differ(other, size) for other, size in laid):
         return f": {list(a)} and {list(b)} aren't of one shape, and nothing is broadcast"
     return ""
 

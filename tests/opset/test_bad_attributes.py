@@ -27,6 +27,8 @@ CASES = {
     ("DFT <axis = -1> (x)", 17): "axis -1 of a tensor of rank 4",
     ("DFT (x, , axis)", 20): "axis 3 of a tensor of rank 4",
     ("DFT <axis = 1, onesided = 1> (pair)", 17): "one half of the spectrum of 2 parts",
+    ("BatchNormalization (pair, n1, n1, n1, n1)", 15): "input 1 is of the shape [4], for 5 channels",
+    ("BatchNormalization (pair, m, m, m, m)", 15): "input 1 is of the shape [2, 3], for 5 channels",
     ("Gemm (m, m)", 13): "rows of 3 elements by columns of 2",
     ("Gemm <transB = 1> (m, n)", 13): "rows of 3 elements by columns of 4",
     ("MatMul (m, m)", 13): "rows of 3 elements by columns of 2",
@@ -58,7 +60,7 @@ def model_of(call: str, opset: int) -> onnx.ModelProto:
         <ir_version: 9, opset_import: ["" : {opset}]>
         main (float[1, 1, 5, 1] x, float[2, 3] m, float[3, 4] n, float[3, 2, 2] three, float[2, 2, 2] two,
               float[1, 2, 2] one, float[1, 5, 4, 2] pair, int64[1] numbers, float[3] vector) => (y) <
-            float[1, 1, 1, 1] w = {{1}}, int64 axis = {{3}}, int64[2] sizes = {{2, 2}}
+            float[1, 1, 1, 1] w = {{1}}, int64 axis = {{3}}, int64[2] sizes = {{2, 2}}, float[4] n1 = {{1, 1, 1, 1}}
         > {{ y = {call} }}
     """)
     return model

@@ -40,6 +40,7 @@ CASES = {
     ("TensorScatter <axis = 3> (x, x)", 24): "axis 3",
     ("OneHot <axis = 4> (i, two, values)", 21): "axis 4",
     ("MeanVarianceNormalization <axes = [3]> (x)", 13): "axis 3",
+    ("InstanceNormalization (x, values, values)", 6): "input 1 is of the shape .2., for 3 channels",
     ("GatherElements <axis = 2> (x, more)", 21): "3 indices along axis 0, where the data have 2",
     ("ReverseSequence <batch_axis = 2, time_axis = 0> (x, lengths)", 21): "batch_axis is 2",
     ("ReverseSequence <batch_axis = 0, time_axis = 0> (x, lengths)", 21): "batch_axis is 0 and time_axis 0",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backedge.passes.errors import Unsupported
+from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.opset import convert_opset
 
 from .harness import converted, down, f32, i64, operators, parse, up
@@ -94,7 +94,7 @@ def test_no_signals_at_all() -> None:
 
 
 def test_one_side_of_complex_input_is_refused() -> None:
-    with pytest.raises(Unsupported, match="onesided"):
+    with pytest.raises(InvalidModel, match="one half of the spectrum of 2 parts"):
         convert_opset(parse("(float[2, 4, 2] x) => (float[2, 3, 2] y) { y = DFT <onesided = 1> (x) }", 20), {"": 16})
 
 
