@@ -9,6 +9,7 @@ import onnx.defs
 from onnx.defs import OpSchema
 
 from .graph import Node
+from .schemas import histories
 from .types import DType, MapType, OpaqueType, OptionalType, SequenceType, SparseTensorType, TensorType, Type
 
 FormalTypes = Sequence[frozenset[str]]
@@ -79,6 +80,30 @@ def shared_type_names(domain: str, op_type: str, version: int) -> tuple[Sequence
         return [formal.type_str if formal.type_str in names and formal.is_homogeneous else "" for formal in formals]
 
     return shared(found.inputs), shared(found.outputs)
+
+
+@cache
+def ever_taken(domain: str, op_type: str) -> FormalTypes:
+    """What each formal input of an operator takes at some version; a variadic one stands last and once."""
+    found: list[set[str]] = []
+    for version in histories().get((domain, op_type), ()):
+        for index, types in enumerate(allowed(domain, op_type, version)[0]):
+            if index == len(found):
+                found.append(set())
+            found[index] |= types
+    return [frozenset(types) for types in found]
+
+
+def never_taken(node: Node) -> str:
+    """Which input of a node is of a type that its operator takes at no version, to be read behind its name; "" if none
+    is. Models are ahead of the version that they declare, and run with a later one; types that came after all versions
+    may be taken by the next ones."""
+    taken, (known, *_) = ever_taken(node.domain, node.op_type), ever_taken("", "Identity")
+    for index, value in enumerate(node.formal_inputs if taken else ()):
+        name = None if value is None else spelled(value.type)
+        if name in known and value is not None and name not in taken[min(index, len(taken) - 1)]:
+            return f": input {index} is {value.type}, which it doesn't take"
+    return ""
 
 
 def misfit(node: Node) -> str:

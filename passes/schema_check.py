@@ -11,7 +11,7 @@ from typing import Any
 
 from onnx.defs import OpSchema
 
-from .constraints import allowed, spelled_dtypes
+from .constraints import allowed, never_taken, spelled_dtypes
 from .equations import equation_fault
 from .errors import InvalidModel
 from .graph import Graph, Node, Value
@@ -175,8 +175,11 @@ def _choices(domain: str, op_type: str, name: str) -> Sequence[str]:
     return (_CHOICES.get(f"{operator} {name}") or _CHOICES.get(name, "")).split()
 
 
-def check_forms(graph: Graph) -> None:
+def check_forms(graph: Graph, *, given: bool = False) -> None:
     """Refuse a model of ONNX's operators in which a node isn't of its operator's form, functions and regions included.
+
+    Args:
+        given: it is a file's: what the hub computes beyond ONNX's types isn't in it.
 
     Raises:
         InvalidModel: the first such node, as `check_schema`.
@@ -187,7 +190,7 @@ def check_forms(graph: Graph) -> None:
             for node in inner.nodes:
                 found = _reference(node) if root is graph else ""
                 if not found and node.op not in own:
-                    found = problem(node) or tree_fault(node)
+                    found = problem(node) or tree_fault(node) or (never_taken(node) if given else "")
                 if found:
                     raise InvalidModel(f"graph {inner.name!r:.80}: {node!r}{found}")
 

@@ -76,7 +76,7 @@ def _read_model(model: ModelProto, folder: Path) -> Graph:
             if key in graph.functions:
                 raise InvalidModel(f"function {proto.domain}.{proto.name} is defined twice")
             graph.functions[key] = reader.function(proto)
-        check_forms(graph)
+        check_forms(graph, given=True)
     graph.meta["onnx.model"] = without_fields(model, "graph", "functions")
     graph.meta[GIVEN] = True
     return graph
