@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .axis_faults import axis_fault
 from .core import ELEMENTWISE
@@ -11,6 +11,7 @@ from .graph import Node
 from .operand_faults import differ, operand_fault
 from .types import Dim
 
+_MOST_AXES = 64  # NumPy has no more
 _LISTED = {
     "AffineGrid": (1,),
     "CenterCropPad": (1,),
@@ -28,6 +29,22 @@ _LISTED = {
     "Upsample": (1,),
 }
 """Inputs that are lists, of rank 1."""
+_RANKS: Mapping[str, Mapping[int, tuple[int, int]]] = {
+    "Col2Im": {0: (3, 3)},
+    "DepthToSpace": {0: (4, 4)},
+    "Det": {0: (2, _MOST_AXES)},
+    "Dropout": {1: (0, 0), 2: (0, 0)},
+    "EyeLike": {0: (2, 2)},
+    "Gemm": {0: (2, 2), 1: (2, 2)},
+    "ImageDecoder": {0: (1, 1)},
+    "LogSoftmax": {0: (1, _MOST_AXES)},
+    "Loop": {0: (0, 1), 1: (0, 1)},
+    "MatMul": {0: (1, _MOST_AXES), 1: (1, _MOST_AXES)},
+    "MatMulInteger": {0: (1, _MOST_AXES), 1: (1, _MOST_AXES)},
+    "OneHot": {0: (1, _MOST_AXES)},
+    "SpaceToDepth": {0: (4, 4)},
+}
+"""The least and the largest rank of inputs. What ONNX Runtime computes of other ranks, it loads from no file."""
 _OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2), "TensorScatter": (1,)}
 """Inputs that are of the rank of the first one."""
 _WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
@@ -45,6 +62,8 @@ _ROWS = {
 """Of which rank the features of models of ai.onnx.ml are: one row may be a vector, as in ONNX Runtime."""
 _MAY_BE_NONE = ("output_padding", "output_shape", "pads")
 """Those of them that may be 0; others are 1 at least. ONNX Runtime loads no model with less."""
+_FACTORS = {"Gemm": 1, "MatMul": 1, "MatMulInteger": 1, "QLinearMatMul": 3}
+"""Products of matrices, and which input is the second one."""
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
@@ -62,6 +81,12 @@ def shape_fault(node: Node) -> str:
         listed = node.input(index)
         if listed is not None and listed.rank not in (None, 1):
             return f": input {index} is of rank {listed.rank}; it must be of rank 1"
+    for index, (least, most) in _RANKS.get(node.op_type, {}).items():
+        value = node.input(index)
+        rank = None if value is None else value.rank
+        if rank is not None and not least <= rank <= most:
+            wanted = f"{least}" if least == most else f"{least} or {'more' if most == _MOST_AXES else most}"
+            return f": input {index} is of rank {rank}; it must be of rank {wanted}"
     for index in _OF_ONE_RANK.get(node.op_type, ()):
         ranks = [None if value is None else value.rank for value in (node.input(0), node.input(index))]
         if None not in ranks and ranks[0] != ranks[1]:
@@ -126,9 +151,10 @@ def broadcast_fault(node: Node) -> str:
 
 def product_fault(node: Node) -> str:
     """Why matrices aren't multiplied, to be read behind the node's name; "" where they may be."""
-    if node.op not in (("", "MatMul"), ("", "Gemm")):
+    index = _FACTORS.get(node.op_type) if not node.domain else None
+    if index is None:
         return ""
-    a, b = _shape(node, 0), _shape(node, 1)
+    a, b = _shape(node, 0), _shape(node, index)
     if not a or not b:
         return ""
     turned = [bool(node.attributes.get(name)) for name in ("transA", "transB")]
@@ -141,12 +167,29 @@ def product_fault(node: Node) -> str:
     return ""
 
 
+def joined_fault(node: Node) -> str:
+    """Why tensors aren't joined along an axis, to be read behind the node's name; "" where they may be."""
+    axis = node.attributes.get("axis", 1) if node.op == ("", "Concat") else None
+    if not isinstance(axis, int):
+        return ""
+    shapes = [shape for index in range(len(node.formal_inputs)) if (shape := _shape(node, index)) is not None]
+    for shape in shapes[1:]:
+        if len(shape) != len(shapes[0]):
+            return f": tensors of rank {len(shapes[0])} and {len(shape)}"
+        if 0 in (*shape, *shapes[0]):  # ONNX Runtime joins what is empty with anything
+            continue
+        for place, (one, other) in enumerate(zip(shapes[0], shape, strict=True)):
+            if differ(one, other) and place != axis % len(shape):
+                return f": {one} and {other} elements along axis {place}"
+    return ""
+
+
 def certain_fault(node: Node) -> str:
     """Why inputs of the model and constants aren't operands of a node, to be read behind its name. Of what is computed
     a file may declare other sizes than it has."""
     if any(value is not None and value.producer is not None for value in node.inputs):
         return ""
-    return broadcast_fault(node) or product_fault(node)
+    return broadcast_fault(node) or product_fault(node) or joined_fault(node)
 
 
 def reshape_fault(node: Node) -> str:
@@ -219,6 +262,8 @@ def _kernel_fault(node: Node) -> str:
         return f": weights of rank {len(known)}"
     if isinstance(kernel, list | tuple) and (len(kernel) != len(known[2:]) or any(map(differ, kernel, known[2:]))):
         return f": kernel_shape is {list(kernel)}, its weights' is {list(known[2:])}"
+    if shape is not None and len(shape) != len(known):
+        return f": weights of rank {len(known)} for an input of rank {len(shape)}"
     if shape is None or len(shape) < 2 or not isinstance(groups, int):
         return ""
     taken = known[0]

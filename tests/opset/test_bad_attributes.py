@@ -32,6 +32,16 @@ CASES = {
     ("Acos (numbers)", 7): "input 0 is int64[1], which it doesn't take",
     ("Expand (x, vector)", 13): "input 1 is float32[3], which it doesn't take",
     ("And (x, x)", 7): "input 0 is float32[1, 1, 5, 1], which it doesn't take",
+    ("Concat <axis = 0> (m, vector)", 13): "tensors of rank 2 and 1",
+    ("Concat <axis = 0> (m, n)", 13): "3 and 4 elements along axis 1",
+    ("DepthToSpace <blocksize = 1> (three)", 13): "input 0 is of rank 3; it must be of rank 4",
+    ("EyeLike (vector)", 9): "input 0 is of rank 1; it must be of rank 2",
+    ("Gemm (three, m)", 13): "input 0 is of rank 3; it must be of rank 2",
+    ("MatMul (scalar, m)", 13): "input 0 is of rank 0; it must be of rank 1 or more",
+    ("Conv (three, w)", 11): "weights of rank 4 for an input of rank 3",
+    ("Dropout (m, vector)", 13): "input 1 is of rank 1; it must be of rank 0",
+    ("OneHot <axis = 0> (scalar, axis, pair2)", 11): "input 0 is of rank 0; it must be of rank 1 or more",
+    ("LogSoftmax <axis = 0> (scalar)", 13): "input 0 is of rank 0; it must be of rank 1 or more",
     ("Gemm (m, m)", 13): "rows of 3 elements by columns of 2",
     ("Gemm <transB = 1> (m, n)", 13): "rows of 3 elements by columns of 4",
     ("MatMul (m, m)", 13): "rows of 3 elements by columns of 2",
@@ -50,6 +60,8 @@ RIGHT = {
     ("DFT <axis = 2> (pair)", 17),
     ("DFT <axis = -2, onesided = 1> (x)", 17),
     ("Gemm (m, n)", 13),
+    ("Concat <axis = 1> (m, m)", 13),
+    ("Concat <axis = -3> (three, two)", 13),
     ("Gemm <transA = 1> (m, m)", 13),
     ("MatMul (one, three)", 13),
     ("MatMul (vector, n)", 13),
@@ -62,8 +74,9 @@ def model_of(call: str, opset: int) -> onnx.ModelProto:
     model = onnx.parser.parse_model(f"""
         <ir_version: 9, opset_import: ["" : {opset}]>
         main (float[1, 1, 5, 1] x, float[2, 3] m, float[3, 4] n, float[3, 2, 2] three, float[2, 2, 2] two,
-              float[1, 2, 2] one, float[1, 5, 4, 2] pair, int64[1] numbers, float[3] vector) => (y) <
-            float[1, 1, 1, 1] w = {{1}}, int64 axis = {{3}}, int64[2] sizes = {{2, 2}}, float[4] n1 = {{1, 1, 1, 1}}
+              float[1, 2, 2] one, float[1, 5, 4, 2] pair, int64[1] numbers, float[3] vector, float scalar) => (y) <
+            float[2] pair2 = {{0, 1}}, float[1, 1, 1, 1] w = {{1}},
+            int64 axis = {{3}}, int64[2] sizes = {{2, 2}}, float[4] n1 = {{1, 1, 1, 1}}
         > {{ y = {call} }}
     """)
     return model
