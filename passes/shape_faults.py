@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from .axis_faults import axis_fault
+from .constants import small_constant
 from .core import ELEMENTWISE
 from .graph import Node
 from .operand_faults import differ, operand_fault
@@ -42,7 +43,12 @@ _RANKS: Mapping[str, Mapping[int, tuple[int, int]]] = {
     "MatMul": {0: (1, _MOST_AXES), 1: (1, _MOST_AXES)},
     "MatMulInteger": {0: (1, _MOST_AXES), 1: (1, _MOST_AXES)},
     "OneHot": {0: (1, _MOST_AXES)},
+    "ReverseSequence": {0: (2, _MOST_AXES), 1: (1, 1)},
+    "Softmax": {0: (1, _MOST_AXES)},
     "SpaceToDepth": {0: (4, 4)},
+    "StringNormalizer": {0: (1, 2)},
+    "TfIdfVectorizer": {0: (1, 2)},
+    "Trilu": {0: (2, _MOST_AXES)},
 }
 """The least and the largest rank of inputs. What ONNX Runtime computes of other ranks, it loads from no file."""
 _OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2), "TensorScatter": (1,)}
@@ -114,6 +120,8 @@ def shape_fault(node: Node) -> str:
         return _grid_fault(node)
     if node.op_type == "ScatterND":
         return _updates_fault(node)
+    if node.op_type == "Split":
+        return _parts_of_fault(node)
     if node.op_type == "Pad":
         return _pads_fault(node)
     if node.op_type in _ALIKE and node.version < 7:
@@ -321,6 +329,23 @@ def _updates_fault(node: Node) -> str:
         return ""
     wanted = len(data) + len(indices) - 1 - depth
     return "" if wanted == len(updates) else f": updates of rank {len(updates)} where the indices need rank {wanted}"
+
+
+def _parts_of_fault(node: Node) -> str:
+    """Why an axis doesn't have so many elements as its parts together."""
+    shape, axis = _shape(node, 0), node.attributes.get("axis", 0)
+    length = shape[axis] if shape and isinstance(axis, int) else None
+    listed, count = node.attributes.get("split"), len(node.outputs)
+    given = small_constant(node.input(1)) if node.version > 2 else None
+    if given is not None:
+        listed = given.numpy().reshape(-1).tolist()
+    if isinstance(listed, list | tuple):
+        if len(listed) != count or any(size < 0 for size in listed):
+            return f": {list(listed)!s:.100} are no {count} parts"
+        told = isinstance(length, int) and sum(listed) != length
+        return f": parts of {sum(listed)} elements, where its axis has {length}" if told else ""
+    told = node.version < 18 and node.input(1) is None and isinstance(length, int) and length % count
+    return f": an axis of {length} elements has no {count} equal parts" if told else ""
 
 
 def _grid_fault(node: Node) -> str:
