@@ -79,20 +79,22 @@ def operand_fault(node: Node) -> str:
     return _axes_fault(node, axes, sizes) or _groups_fault(sizes)
 
 
-def _shape(node: Node, index: int) -> tuple[Dim, ...] | None:
+def known_shape(node: Node, index: int) -> tuple[Dim, ...] | None:
+    """The shape of an input, None where it is left out or isn't known."""
     value = node.input(index)
     shape = None if value is None else value.tensor.shape
     return None if shape is None else tuple(shape)
 
 
 def differ(one: Dim, other: Dim) -> bool:
+    """Whether two sizes are known, and not the same."""
     return isinstance(one, int) and isinstance(other, int) and one != other
 
 
 def _axes_fault(node: Node, axes: Mapping[int, str], sizes: dict[str, int]) -> str:
     """Why inputs aren't of these axes; `sizes` takes up the sizes by name, and may hold some."""
     for index, text in axes.items():
-        shape, names = _shape(node, index), text.split()
+        shape, names = known_shape(node, index), text.split()
         if shape is None:
             continue
         if len(shape) != len(names):
@@ -117,12 +119,12 @@ def _groups_fault(sizes: Mapping[str, int]) -> str:
 def _channels_fault(node: Node) -> str:
     """Why there isn't a value for each channel. Versions before 9 of BatchNormalization may have one for each place."""
     first, indices = _OF_CHANNELS[node.op]
-    shape = _shape(node, 0)
+    shape = known_shape(node, 0)
     if shape is None or node.version < first:
         return ""
     channels = shape[1] if len(shape) > 1 else 1
     for index in indices:
-        found = _shape(node, index)
+        found = known_shape(node, index)
         if found is not None and (len(found) != 1 or differ(found[0], channels)):
             return f": input {index} is of the shape {list(found)}, for {channels} channels"
     return ""
@@ -132,7 +134,7 @@ def _attention_fault(node: Node) -> str:
     """Why the operands of an Attention don't fit one another or its numbers of heads."""
     if (node.input(4) is None) != (node.input(5) is None):
         return ": past keys without past values, or these without those"
-    query = _shape(node, 0)
+    query = known_shape(node, 0)
     if query is None:
         return ""
     axes = _ATTENTION.get(len(query))
@@ -148,7 +150,7 @@ def _attention_fault(node: Node) -> str:
     fault = _axes_fault(node, axes, sizes) or _groups_fault(sizes) or _mask_fault(node, sizes)
     if fault or len(query) == 4:
         return fault
-    features = [shape[2] if (shape := _shape(node, index)) else None for index in range(3)]
+    features = [shape[2] if (shape := known_shape(node, index)) else None for index in range(3)]
     widths = list(_widths(features, counts))
     for index, (count, size) in enumerate(zip(counts, features, strict=True)):
         if isinstance(count, int) and isinstance(size, int) and size % count:
@@ -160,7 +162,7 @@ def _attention_fault(node: Node) -> str:
 
 def _mask_fault(node: Node, sizes: Mapping[str, int]) -> str:
     """Why a mask isn't laid over the scores of an Attention, whose keys are along its last axis."""
-    mask = _shape(node, 3)
+    mask = known_shape(node, 3)
     if mask is None:
         return ""
     if not mask:
@@ -181,7 +183,7 @@ def _widths(features: Sequence[Dim], counts: Sequence[object]) -> Iterator[int |
 def _rotary_fault(node: Node) -> str:
     """Why the features of a RotaryEmbedding aren't heads that its caches turn, half of whose turned features are along
     their last axis."""
-    shape, count = _shape(node, 0), node.attributes.get("num_heads")
+    shape, count = known_shape(node, 0), node.attributes.get("num_heads")
     if shape is None:
         return ""
     if len(shape) not in (3, 4):
@@ -210,7 +212,7 @@ def _einsum_fault(node: Node) -> str:
         return ""
     sizes: dict[str, int] = {}
     for index, text in enumerate(equation.replace(" ", "").partition("->")[0].split(",")):
-        shape = _shape(node, index) if index < len(node.formal_inputs) else None
+        shape = known_shape(node, index) if index < len(node.formal_inputs) else None
         if shape is None:
             continue
         extent = ellipsis_extent(text, len(shape))

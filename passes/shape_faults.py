@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from .axis_faults import axis_fault
 from .constants import small_constant
 from .core import ELEMENTWISE
 from .graph import Node
-from .operand_faults import differ, operand_fault
-from .types import Dim
+from .operand_faults import differ, known_shape, operand_fault
+from .window_faults import WINDOWS, window_fault
 
 _MOST_AXES = 64  # NumPy has no more
 _LISTED = {
@@ -53,21 +53,11 @@ _RANKS: Mapping[str, Mapping[int, tuple[int, int]]] = {
 """The least and the largest rank of inputs. What ONNX Runtime computes of other ranks, it loads from no file."""
 _OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2), "TensorScatter": (1,)}
 """Inputs that are of the rank of the first one."""
-_WEIGHTS = {"Conv": 1, "ConvInteger": 1, "ConvTranspose": 1, "DeformConv": 1, "QLinearConv": 3}
-"""Operators whose attribute kernel_shape is that of weights: which input."""
-_WINDOWS = frozenset((*_WEIGHTS, "AveragePool", "LpPool", "MaxPool", "MaxUnpool"))
-_MOST_PLACES = 1 << 31
-"""More than any kernel has, and than any window is moved by: work on windows makes arrays of all places in one, and
-targets count them in 64 bits."""
-_PER_AXIS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 1, "output_shape": 1, "pads": 2}
-"""Lists of windows: how many entries each axis has behind those of images and channels."""
 _ROWS = {
     (2,): ("TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"),
     (1, 2): ("LinearClassifier", "LinearRegressor", "SVMClassifier", "SVMRegressor"),
 }
 """Of which rank the features of models of ai.onnx.ml are: one row may be a vector, as in ONNX Runtime."""
-_MAY_BE_NONE = ("output_padding", "output_shape", "pads")
-"""Those of them that may be 0; others are 1 at least. ONNX Runtime loads no model with less."""
 _FACTORS = {"Gemm": 1, "MatMul": 1, "MatMulInteger": 1, "QLinearMatMul": 3}
 """Products of matrices, and which input is the second one."""
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -99,11 +89,8 @@ def shape_fault(node: Node) -> str:
             return f": input {index} is of rank {ranks[1]}; it must be of rank {ranks[0]}"
     if fault := axis_fault(node):
         return fault
-    if node.op_type in _WINDOWS:
-        fault = (_kernel_fault(node) if node.op_type in _WEIGHTS else "") or _window_fault(node)
-        return fault or (_offsets_fault(node) if node.op_type == "DeformConv" else "")
-    if node.op_type == "Col2Im":
-        return _columns_fault(node)
+    if node.op_type in WINDOWS:
+        return window_fault(node)
     if node.op_type == "DFT":
         return _parts_fault(node)
     if node.op_type in _GATES:
@@ -162,7 +149,7 @@ def product_fault(node: Node) -> str:
     index = _FACTORS.get(node.op_type) if not node.domain else None
     if index is None:
         return ""
-    a, b = _shape(node, 0), _shape(node, index)
+    a, b = known_shape(node, 0), known_shape(node, index)
     if not a or not b:
         return ""
     turned = [bool(node.attributes.get(name)) for name in ("transA", "transB")]
@@ -180,7 +167,7 @@ def joined_fault(node: Node) -> str:
     axis = node.attributes.get("axis", 1) if node.op == ("", "Concat") else None
     if not isinstance(axis, int):
         return ""
-    shapes = [shape for index in range(len(node.formal_inputs)) if (shape := _shape(node, index)) is not None]
+    shapes = [shape for index in range(len(node.formal_inputs)) if (shape := known_shape(node, index)) is not None]
     for shape in shapes[1:]:
         if len(shape) != len(shapes[0]):
             return f": tensors of rank {len(shapes[0])} and {len(shape)}"
@@ -210,99 +197,18 @@ def reshape_fault(node: Node) -> str:
     return f": {math.prod(before)} elements can't be of the shape {list(after)}"
 
 
-def _shape(node: Node, index: int) -> Sequence[Dim] | None:
-    value = node.input(index)
-    return None if value is None else value.tensor.shape
-
-
-def _window_fault(node: Node) -> str:
-    """Why lists of windows aren't those of an input of this rank."""
-    shape = _shape(node, 0)
-    if shape is None:
-        return ""
-    if len(shape) < 2:
-        return f": windows over a tensor of rank {len(shape)}"
-    for name, entries in _PER_AXIS.items():
-        listed, wanted = node.attributes.get(name), entries * (len(shape) - 2)
-        if not isinstance(listed, list | tuple):
-            continue
-        if len(listed) != wanted:
-            return f": {name} has {len(listed)} entries; {wanted} are needed"
-        if any(abs(entry) >= _MOST_PLACES for entry in listed):
-            return f": {name} is {list(listed)!s:.100}, beyond any window"
-        if any(entry < (0 if name in _MAY_BE_NONE else 1) for entry in listed):
-            return f": {name} is {list(listed)!s:.100}, which no window has"
-    kernel = node.attributes.get("kernel_shape")
-    if isinstance(kernel, list | tuple) and math.prod(kernel) >= _MOST_PLACES:
-        return f": a kernel of {math.prod(kernel)} places"
-    return ""
-
-
-def _columns_fault(node: Node) -> str:
-    """Why lists of windows aren't those of an image of so many axes."""
-    counts: dict[str, Dim | float] = {f"input {index}": shape[0] for index in (1, 2) if (shape := _shape(node, index))}
-    for name, entries in _PER_AXIS.items():
-        listed = node.attributes.get(name)
-        if isinstance(listed, list | tuple) and listed:
-            counts[name] = len(listed) / entries
-    known = {name: count for name, count in counts.items() if isinstance(count, int | float)}
-    if len(set(known.values())) < 2:
-        return ""
-    return f": {' and '.join(known)} aren't of one image"
-
-
 def _parts_fault(node: Node) -> str:
     """Why one half of a spectrum isn't that of a signal: only of a real one the other half follows."""
-    shape = _shape(node, 0)
+    shape = known_shape(node, 0)
     half = node.attributes.get("onesided", 0) and not node.attributes.get("inverse", 0)
     if not shape or not half or not isinstance(shape[-1], int) or shape[-1] == 1:
         return ""
     return f": one half of the spectrum of {shape[-1]} parts, which aren't real numbers"
 
 
-def _kernel_fault(node: Node) -> str:
-    """Why a convolution's weights go with its attributes or with its input in no way."""
-    shape, known = _shape(node, 0), _shape(node, _WEIGHTS[node.op_type])
-    kernel, groups = node.attributes.get("kernel_shape"), node.attributes.get("group", 1)
-    if known is None:
-        return ""
-    if len(known) < 2:
-        return f": weights of rank {len(known)}"
-    if isinstance(kernel, list | tuple) and (len(kernel) != len(known[2:]) or any(map(differ, kernel, known[2:]))):
-        return f": kernel_shape is {list(kernel)}, its weights' is {list(known[2:])}"
-    if shape is not None and len(shape) != len(known):
-        return f": weights of rank {len(known)} for an input of rank {len(shape)}"
-    if shape is None or len(shape) < 2 or not isinstance(groups, int):
-        return ""
-    taken = known[0]
-    if node.op_type != "ConvTranspose":
-        taken = known[1] * groups if isinstance(known[1], int) else None
-    if differ(shape[1], taken):
-        return f": its input has {shape[1]} channels, its weights are for {taken}"
-    if isinstance(known[0], int) and (groups < 1 or known[0] % groups):
-        return f": weights of {known[0]} channels are no {groups} groups"
-    return ""
-
-
-def _offsets_fault(node: Node) -> str:
-    """Why a DeformConv's offsets aren't one for each axis of each place in its kernel, or its mask not one for each."""
-    weights, kernel = _shape(node, 1), node.attributes.get("kernel_shape")
-    groups = node.attributes.get("offset_group", 1)
-    listed = kernel if isinstance(kernel, list | tuple) and kernel else None if weights is None else weights[2:]
-    sizes = [size for size in listed or () if isinstance(size, int)]
-    if listed is None or len(sizes) < len(listed) or not isinstance(groups, int):
-        return ""
-    places = math.prod(sizes) * groups
-    for what, index, wanted in (("offsets", 2, places * len(sizes)), ("mask", 4, places)):
-        shape = _shape(node, index)
-        if shape is not None and (len(shape) < 2 or differ(shape[1], wanted)):
-            return f": {what} of the shape {list(shape)}, which must have {wanted} channels"
-    return ""
-
-
 def _recurrent_fault(node: Node, gates: int) -> str:
     """Why the weights of an RNN, GRU or LSTM go with one another or with its input in no way."""
-    x, w, r = (_shape(node, index) for index in range(3))
+    x, w, r = (known_shape(node, index) for index in range(3))
     for name, shape in (("X", x), ("W", w), ("R", r)):
         if shape is not None and len(shape) != 3:
             return f": {name} is of rank {len(shape)}; it must be of rank 3"
@@ -317,7 +223,7 @@ def _recurrent_fault(node: Node, gates: int) -> str:
 
 def _updates_fault(node: Node) -> str:
     """Why ScatterND's indices are none in the data, or updates don't fit them."""
-    data, indices, updates = (_shape(node, index) for index in range(3))
+    data, indices, updates = (known_shape(node, index) for index in range(3))
     if data is None or indices is None:
         return ""
     if not indices:
@@ -333,7 +239,7 @@ def _updates_fault(node: Node) -> str:
 
 def _parts_of_fault(node: Node) -> str:
     """Why an axis doesn't have so many elements as its parts together."""
-    shape, axis = _shape(node, 0), node.attributes.get("axis", 0)
+    shape, axis = known_shape(node, 0), node.attributes.get("axis", 0)
     length = shape[axis] if shape and isinstance(axis, int) else None
     listed, count = node.attributes.get("split"), len(node.outputs)
     given = small_constant(node.input(1)) if node.version > 2 else None
@@ -350,7 +256,7 @@ def _parts_of_fault(node: Node) -> str:
 
 def _grid_fault(node: Node) -> str:
     """Why points of a grid aren't places in an image."""
-    x, grid = _shape(node, 0), _shape(node, 1)
+    x, grid = known_shape(node, 0), known_shape(node, 1)
     if x is not None and len(x) < 3:
         return f": an image of rank {len(x)}"
     if x is None or grid is None:
@@ -363,7 +269,7 @@ def _grid_fault(node: Node) -> str:
 def _batch_fault(node: Node) -> str:
     """Why so many axes aren't a batch that data and indices share."""
     count = node.attributes.get("batch_dims", 0)
-    ranks = [len(shape) for index in range(2) if (shape := _shape(node, index)) is not None]
+    ranks = [len(shape) for index in range(2) if (shape := known_shape(node, index)) is not None]
     if not isinstance(count, int) or (count >= 0 and (not ranks or count < max(min(ranks), 1))):
         return _depth_fault(node, count if isinstance(count, int) else 0)
     return f": batch_dims is {count}, of tensors of the ranks {ranks}"
@@ -371,7 +277,7 @@ def _batch_fault(node: Node) -> str:
 
 def _places_fault(node: Node) -> str:
     """Why GatherElements' indices name places along other axes that the data haven't."""
-    data, indices = _shape(node, 0), _shape(node, 1)
+    data, indices = known_shape(node, 0), known_shape(node, 1)
     if data is None or indices is None:
         return ""
     along = node.attributes.get("axis", 0) % len(data)
@@ -383,7 +289,7 @@ def _places_fault(node: Node) -> str:
 
 def _depth_fault(node: Node, batch: int) -> str:
     """Why the indices of a GatherND or ScatterND name more axes than the data have behind a batch."""
-    data, indices = _shape(node, 0), _shape(node, 1)
+    data, indices = known_shape(node, 0), known_shape(node, 1)
     depth = indices[-1] if indices else None
     if data is None or not isinstance(depth, int) or depth <= len(data) - batch:
         return ""
@@ -392,7 +298,7 @@ def _depth_fault(node: Node, batch: int) -> str:
 
 def _pads_fault(node: Node) -> str:
     """Why there aren't two amounts for each axis that is padded."""
-    data, pads, axes = (_shape(node, index) for index in (0, 1, 3))
+    data, pads, axes = (known_shape(node, index) for index in (0, 1, 3))
     length = pads[0] if pads else None
     listed = node.attributes.get("pads", node.attributes.get("paddings"))
     if isinstance(listed, list | tuple):
@@ -405,8 +311,8 @@ def _pads_fault(node: Node) -> str:
 
 def _scales_fault(node: Node) -> str:
     """Why scales or zero points aren't those of a tensor, of an axis or of blocks."""
-    data = _shape(node, 0)
-    for what, shape in (("scales", _shape(node, 1)), ("zero points", _shape(node, 2))):
+    data = known_shape(node, 0)
+    for what, shape in (("scales", known_shape(node, 1)), ("zero points", known_shape(node, 2))):
         if shape is None or data is None:
             continue
         if not node.attributes.get("block_size"):
@@ -419,7 +325,7 @@ def _scales_fault(node: Node) -> str:
 
 def _order_fault(node: Node) -> str:
     """Why axes can't be in this order."""
-    shape, order = _shape(node, 0), node.attributes.get("perm")
+    shape, order = known_shape(node, 0), node.attributes.get("perm")
     if shape is None or not isinstance(order, list | tuple) or sorted(order) == [*range(len(shape))]:
         return ""
     return f": perm is {list(order)}, of a tensor of rank {len(shape)}"
@@ -434,14 +340,14 @@ def _goes_along_axes(node: Node) -> bool:
 def _count_of_axes(node: Node) -> int | None:
     """How many axes are listed, or cut by as many starts, None where it isn't known."""
     default = (0, 2, 3) if node.op_type == "MeanVarianceNormalization" else None
-    axes, listed = _shape(node, 1), node.attributes.get("axes", default)
+    axes, listed = known_shape(node, 1), node.attributes.get("axes", default)
     count = len(listed) if isinstance(listed, list | tuple) else axes[0] if axes else None
     return count if isinstance(count, int) else None
 
 
 def _axes_fault(node: Node) -> str:
     """Why there are more axes than a tensor has; of one that is declared as a scalar see `scalar_fault`."""
-    shape, count = _shape(node, 0), _count_of_axes(node)
+    shape, count = known_shape(node, 0), _count_of_axes(node)
     if shape is None or count is None or count <= max(len(shape), 1):
         return ""
     return f": {count} axes of a tensor of rank {len(shape)}"
@@ -449,14 +355,14 @@ def _axes_fault(node: Node) -> str:
 
 def scalar_fault(node: Node) -> str:
     """Why nothing goes along axes, to be read behind the node's name: a scalar has none. "" where it may have one."""
-    is_fault = _goes_along_axes(node) and _shape(node, 0) == () and _count_of_axes(node)
+    is_fault = _goes_along_axes(node) and known_shape(node, 0) == () and _count_of_axes(node)
     return ": a scalar has no axis" if is_fault else ""
 
 
 def _unlike_fault(node: Node) -> str:
     """Why operands aren't of one shape, or B's isn't laid along A's. Without `broadcast` B is laid along A's last axes
     as NumPy does it: so onnx's reference has it, and models that onnx 1.13 recorded."""
-    a, b = _shape(node, 0), _shape(node, 1)
+    a, b = known_shape(node, 0), known_shape(node, 1)
     if a is None or b is None:
         return ""
     if node.attributes.get("broadcast", 0):
@@ -474,4 +380,4 @@ def _axis_fault(node: Node) -> str:
     count = 1 if shape is None else math.prod(shape)
     if count != 1:
         return f": an axis of {count} elements"
-    return ": a scalar has no axis" if _shape(node, 0) == () else ""
+    return ": a scalar has no axis" if known_shape(node, 0) == () else ""

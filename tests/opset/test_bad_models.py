@@ -311,11 +311,11 @@ def test_sizes_that_are_looked_at_where_a_choice_is_written_otherwise() -> None:
 def test_an_axis_that_is_none_where_no_element_type_is_known() -> None:
     """ONNX's own inference looks at no shapes then."""
     model = onnx.parser.parse_model("""
-        <ir_version: 8, opset_import: ["" : 16]> main (float[2] x, int64[2] n) => (y) { y = ReverseSequence (x, n) }
+        <ir_version: 8, opset_import: ["" : 16]> main (float[2, 2] x, int64[2] n) => (y) { y = ReverseSequence (x, n) }
     """)
     graph = read_model(model)
     graph.inputs[0].type = TensorType(None, (2,))
-    with pytest.raises(InvalidModel, match="'x' of rank 1 has no axis 1"):
+    with pytest.raises(InvalidModel, match="of rank 1"):
         convert_opset(graph, {"": 9})
 
 
