@@ -94,14 +94,16 @@ def ever_taken(domain: str, op_type: str) -> FormalTypes:
     return [frozenset(types) for types in found]
 
 
+_WHOLE = frozenset(["tensor(int32)", "tensor(int64)"])
+
+
 def never_taken(node: Node) -> str:
-    """Which input of a node is of a type that its operator takes at no version, to be read behind its name; "" if none
-    is. Models are ahead of the version that they declare, and run with a later one; types that came after all versions
-    may be taken by the next ones."""
-    taken, (known, *_) = ever_taken(node.domain, node.op_type), ever_taken("", "Identity")
+    """Which input of a node isn't of the integers that its operator takes at whatever version (sizes, places, axes,
+    numbers of passes), to be read behind its name; "" if none is."""
+    taken = ever_taken(node.domain, node.op_type)
     for index, value in enumerate(node.formal_inputs if taken else ()):
-        name = None if value is None else spelled(value.type)
-        if name in known and value is not None and name not in taken[min(index, len(taken) - 1)]:
+        name, types = None if value is None else spelled(value.type), taken[min(index, len(taken) - 1)]
+        if name is not None and value is not None and types <= _WHOLE and name not in types:
             return f": input {index} is {value.type}, which it doesn't take"
     return ""
 
