@@ -161,7 +161,7 @@ def verdicts(case: Case, targets: Sequence[int]) -> list[Verdict]:
         before = len(found)
         found += _in_fork(case, targets[before:], died)
         if len(found) < len(targets):
-            died = 1
+            died += 1
             if len(found) == before and died > 1:
                 found.append(Verdict("unrunnable", "the process died"))
     return found
