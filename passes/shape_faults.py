@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from .axis_faults import axis_fault
 from .constants import small_constant
@@ -89,33 +89,11 @@ def shape_fault(node: Node) -> str:
             return f": input {index} is of rank {ranks[1]}; it must be of rank {ranks[0]}"
     if fault := axis_fault(node):
         return fault
-    if node.op_type in WINDOWS:
-        return window_fault(node)
-    if node.op_type == "DFT":
-        return _parts_fault(node)
-    if node.op_type in _GATES:
-        return _recurrent_fault(node, _GATES[node.op_type])
-    if node.op_type == "GatherND":
-        return _batch_fault(node)
-    if node.op_type == "GatherElements":
-        return _places_fault(node)
-    if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
-        return _scales_fault(node)
-    if node.op_type == "Transpose":
-        return _order_fault(node)
-    if node.op_type == "GridSample":
-        return _grid_fault(node)
-    if node.op_type == "ScatterND":
-        return _updates_fault(node)
-    if node.op_type == "Split":
-        return _parts_of_fault(node)
-    if node.op_type == "Pad":
-        return _pads_fault(node)
+    if own := _OF_OPERATOR.get(node.op_type):
+        return own(node)
     if node.op_type in _ALIKE and node.version < 7:
         return _unlike_fault(node)
-    if _goes_along_axes(node):
-        return _axes_fault(node)
-    return _axis_fault(node) if node.op_type in ("CumSum", "CumProd") else ""
+    return _axes_fault(node) if _goes_along_axes(node) else ""
 
 
 def _rows_fault(node: Node) -> str:
@@ -197,7 +175,7 @@ def reshape_fault(node: Node) -> str:
     return f": {math.prod(before)} elements can't be of the shape {list(after)}"
 
 
-def _parts_fault(node: Node) -> str:
+def _halves_fault(node: Node) -> str:
     """Why one half of a spectrum isn't that of a signal: only of a real one the other half follows."""
     shape = known_shape(node, 0)
     half = node.attributes.get("onesided", 0) and not node.attributes.get("inverse", 0)
@@ -206,8 +184,9 @@ def _parts_fault(node: Node) -> str:
     return f": one half of the spectrum of {shape[-1]} parts, which aren't real numbers"
 
 
-def _recurrent_fault(node: Node, gates: int) -> str:
+def _recurrent_fault(node: Node) -> str:
     """Why the weights of an RNN, GRU or LSTM go with one another or with its input in no way."""
+    gates = _GATES[node.op_type]
     x, w, r = (known_shape(node, index) for index in range(3))
     for name, shape in (("X", x), ("W", w), ("R", r)):
         if shape is not None and len(shape) != 3:
@@ -237,7 +216,7 @@ def _updates_fault(node: Node) -> str:
     return "" if wanted == len(updates) else f": updates of rank {len(updates)} where the indices need rank {wanted}"
 
 
-def _parts_of_fault(node: Node) -> str:
+def _parts_fault(node: Node) -> str:
     """Why an axis doesn't have so many elements as its parts together."""
     shape, axis = known_shape(node, 0), node.attributes.get("axis", 0)
     length = shape[axis] if shape and isinstance(axis, int) else None
@@ -381,3 +360,20 @@ def _axis_fault(node: Node) -> str:
     if count != 1:
         return f": an axis of {count} elements"
     return ": a scalar has no axis" if known_shape(node, 0) == () else ""
+
+
+_OF_OPERATOR: Mapping[str, Callable[[Node], str]] = {
+    **dict.fromkeys(WINDOWS, window_fault),
+    **dict.fromkeys(_GATES, _recurrent_fault),
+    **dict.fromkeys(("CumProd", "CumSum"), _axis_fault),
+    **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _scales_fault),
+    "DFT": _halves_fault,
+    "GatherElements": _places_fault,
+    "GatherND": _batch_fault,
+    "GridSample": _grid_fault,
+    "Pad": _pads_fault,
+    "ScatterND": _updates_fault,
+    "Split": _parts_fault,
+    "Transpose": _order_fault,
+}
+"""What is told of one operator."""
