@@ -1132,6 +1132,17 @@ def reference_logarithm_of_zero() -> tuple[Any, Any]:
 
 @_fault(
     "reference",
+    "The indices of MaxPool count from the start of each channel",
+    "MaxPool-12: places in the whole tensor; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_places_of_channels() -> tuple[Any, Any]:
+    text = "g (float[1,2,2] x) => (int64[1,2,1] i) { y, i = MaxPool <kernel_shape = [2]> (x) }"
+    return reference_run(text, x=np.float32([[[1, 2], [3, 4]]])), [[[1], [3]]]
+
+
+@_fault(
+    "reference",
     "Normalizer divides by the largest magnitude",
     "Normalizer-1: x / max(x); ONNX Runtime",
     _DOUBTED,

@@ -5,6 +5,7 @@ What it gets wrong depends on shapes, types and numbers, which are known only wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from onnx.reference.ops.op_global_max_pool import GlobalMaxPool
 from onnx.reference.ops.op_hardmax import Hardmax
 from onnx.reference.ops.op_log_softmax import LogSoftmax
 from onnx.reference.ops.op_lrn import LRN
+from onnx.reference.ops.op_max_pool import MaxPool
 from onnx.reference.ops.op_negative_log_likelihood_loss import NegativeLogLikelihoodLoss
 from onnx.reference.ops.op_optional import Optional
 from onnx.reference.ops.op_qlinear_matmul import QLinearMatMul
@@ -88,6 +90,14 @@ def _loses_scores(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) 
 def _pools_two_axes(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
     images = 4
     return "takes the largest along two axes in GlobalMaxPool, whichever there are" if inputs[0].ndim != images else ""
+
+
+def _counts_within_channels(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """ONNX's places are those in the whole tensor, as ONNX Runtime has them. In images some are none even in their
+    channel."""
+    is_asked = len(op.onnx_node.output) > 1 and bool(op.onnx_node.output[1])
+    is_wrong = math.prod(inputs[0].shape[:2]) > 1 or inputs[0].ndim > len(("images", "channels", "steps"))
+    return "counts the indices of MaxPool from the start of each channel" if is_asked and is_wrong else ""
 
 
 def _counts_images(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
@@ -167,6 +177,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (Hardmax, _flattens),
     (LRN, _counts_images),
     (GlobalMaxPool, _pools_two_axes),
+    (MaxPool, _counts_within_channels),
     (Erf, _in_float32),
     (DynamicQuantizeLinear, _of_no_range),
     (NegativeLogLikelihoodLoss, _below_zero),

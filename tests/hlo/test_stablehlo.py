@@ -132,6 +132,24 @@ def test_a_file_that_kills_jaxlib() -> None:
 
 
 @needs_jaxlib
+def test_a_window_of_no_size() -> None:
+    """The parser's check of sizes overflows."""
+    text = b"""module @m {
+      func.func public @main(%x: tensor<1x4xf32>) -> tensor<1x3xf32> {
+        %zero = stablehlo.constant dense<0.0> : tensor<f32>
+        %sums = "stablehlo.reduce_window"(%x, %zero) <{window_dimensions = array<i64: -9223372036854775808, 2>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %c = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %c : tensor<f32>
+        }) : (tensor<1x4xf32>, tensor<f32>) -> tensor<1x3xf32>
+        return %sums : tensor<1x3xf32>
+      }
+    }"""
+    with pytest.raises(InvalidModel, match="of a window isn't positive"):
+        from_bytes(text)
+
+
+@needs_jaxlib
 def test_a_file_that_takes_too_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "waits").mkdir()
     (tmp_path / "waits" / "session.py").write_text(

@@ -428,6 +428,22 @@ def test_the_reference_takes_logarithms_of_zeros(tmp_path, call, x, spoilt):
     assert np.allclose(found.outputs["y"], wanted.outputs["y"], atol=1e-6) != spoilt
 
 
+@pytest.mark.parametrize("order", [0, 1])
+@pytest.mark.parametrize(("shape", "names"), [((1, 1, 4), "y, i"), ((2, 3, 4), "y, i"), ((1, 1, 3, 4), "y, i"),
+                                              ((2, 1, 3, 4), "y, i"), ((2, 1, 3, 4), "y")])  # fmt: skip
+def test_the_reference_counts_places_from_each_channel(tmp_path, order, shape, names):
+    """It is wrong where its answer is called a fault, of images in some windows only; ONNX Runtime is the judge."""
+    dims, kernel = ",".join("abcd"[: len(shape)]), [2] * (len(shape) - 2)
+    results = f"float[{dims}] y" + (f", int64[{dims}] i" if "i" in names else "")
+    call = f"MaxPool <kernel_shape = {kernel}, storage_order = {order}> (x)"
+    path = model(tmp_path, f"g (float[{dims}] x) => ({results}) {{ {names} = {call} }}", 12, 8)
+    feeds = {"x": np.random.default_rng(1).normal(size=shape).astype(np.float32)}
+    [found], [wanted] = (run_file(one, path, [feeds]) for one in ("reference", "onnxruntime"))
+    same = all(np.array_equal(found.outputs[name], wanted.outputs[name]) for name in wanted.outputs)
+    assert wanted.usable and (same or found.fault)
+    assert bool(found.fault) == (("i" in names) and shape != (1, 1, 4))
+
+
 @pytest.mark.parametrize(("x", "spoilt"), [([1, 2, -1], False), ([1, 2, -3], True), ([-1, -2, -3], True)])
 def test_the_reference_divides_by_the_largest_magnitude(tmp_path, x, spoilt):
     """It is wrong exactly where its answer is called a fault; ONNX Runtime is the judge."""
