@@ -30,12 +30,14 @@ _WITH_AXES = frozenset(["CenterCropPad", "MeanVarianceNormalization", "Resize", 
 """Operators whose attribute axes names some, beside reductions."""
 _ONCE = frozenset(["Pad", "Resize", "Slice", "Unsqueeze"])
 """Operators that name no axis twice: what they would do isn't said."""
+_NAMING = _OWN | _WITH_AXES | _LISTED.keys() | {"DFT", "Flatten", "OneHot", "ReverseSequence"}
 _MOST = 64  # NumPy has no more axes
 
 
 def axis_fault(node: Node) -> str:
     """Why axes aren't those of a tensor, to be read behind the node's name; "" where they are, or it isn't known."""
-    data = None if node.domain else node.input(0)
+    is_asked = not node.domain and (node.op_type in _NAMING or node.op_type.startswith("Reduce"))
+    data = node.input(0) if is_asked else None
     rank = None if data is None else data.rank
     if rank is None:
         return ""

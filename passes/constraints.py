@@ -97,13 +97,18 @@ def ever_taken(domain: str, op_type: str) -> FormalTypes:
 _WHOLE = frozenset(["tensor(int32)", "tensor(int64)"])
 
 
+@cache
+def _whole_inputs(domain: str, op_type: str) -> Sequence[tuple[int, frozenset[str]]]:
+    return [(index, types) for index, types in enumerate(ever_taken(domain, op_type)) if types <= _WHOLE]
+
+
 def never_taken(node: Node) -> str:
     """Which input of a node isn't of the integers that its operator takes at whatever version (sizes, places, axes,
     numbers of passes), to be read behind its name; "" if none is."""
-    taken = ever_taken(node.domain, node.op_type)
-    for index, value in enumerate(node.formal_inputs if taken else ()):
-        name, types = None if value is None else spelled(value.type), taken[min(index, len(taken) - 1)]
-        if name is not None and value is not None and types <= _WHOLE and name not in types:
+    for index, types in _whole_inputs(node.domain, node.op_type):
+        value = node.input(index)
+        name = None if value is None else spelled(value.type)
+        if name is not None and value is not None and name not in types:
             return f": input {index} is {value.type}, which it doesn't take"
     return ""
 

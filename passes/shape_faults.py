@@ -157,10 +157,13 @@ def joined_fault(node: Node) -> str:
     return ""
 
 
+_JOINING = _FROM_SEVEN_ON | _FACTORS.keys() | {"Concat"}
+
+
 def certain_fault(node: Node) -> str:
     """Why inputs of the model and constants aren't operands of a node, to be read behind its name. Of what is computed
     a file may declare other sizes than it has."""
-    if any(value is not None and value.producer is not None for value in node.inputs):
+    if node.op_type not in _JOINING or any(value is not None and value.producer is not None for value in node.inputs):
         return ""
     return broadcast_fault(node) or product_fault(node) or joined_fault(node)
 
