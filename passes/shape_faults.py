@@ -228,7 +228,7 @@ def _parts_fault(node: Node) -> str:
     if given is not None:
         listed = given.numpy().reshape(-1).tolist()
     if isinstance(listed, list | tuple):
-        if len(listed) != count or any(size < 0 for size in listed):
+        if len(listed) != count:  # parts below 0 stand in branches of functions that are never taken
             return f": {list(listed)!s:.100} are no {count} parts"
         told = isinstance(length, int) and sum(listed) != length
         return f": parts of {sum(listed)} elements, where its axis has {length}" if told else ""
