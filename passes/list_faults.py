@@ -24,6 +24,7 @@ everything."""
 _ALIKE: Mapping[str, Sequence[int]] = {"Slice": (1, 2, 3, 4)}
 """Inputs that are lists of one length: as many as there are axes to go along."""
 _SINGLE: Mapping[str, Sequence[int]] = {
+    "Clip": (1, 2),
     "CumSum": (1,),
     "NonMaxSuppression": (2, 3, 4),
     "OneHot": (1,),

@@ -258,7 +258,7 @@ def _batch_fault(node: Node) -> str:
 
 
 def _places_fault(node: Node) -> str:
-    """Why GatherElements' indices name places along other axes that the data haven't."""
+    """Why the indices of elements name places along other axes that the data haven't."""
     data, indices = known_shape(node, 0), known_shape(node, 1)
     if data is None or indices is None:
         return ""
@@ -371,7 +371,7 @@ _OF_OPERATOR: Mapping[str, Callable[[Node], str]] = {
     **dict.fromkeys(("CumProd", "CumSum"), _axis_fault),
     **dict.fromkeys(("DequantizeLinear", "QuantizeLinear"), _scales_fault),
     "DFT": _halves_fault,
-    "GatherElements": _places_fault,
+    **dict.fromkeys(("GatherElements", "Scatter", "ScatterElements"), _places_fault),
     "GatherND": _batch_fault,
     "GridSample": _grid_fault,
     "Pad": _pads_fault,

@@ -41,6 +41,8 @@ CASES = {
     ("OneHot <axis = 4> (i, two, values)", 21): "axis 4",
     ("MeanVarianceNormalization <axes = [3]> (x)", 13): "axis 3",
     ("InstanceNormalization (x, values, values)", 6): "input 1 is of the shape .2., for 3 channels",
+    ("Clip (x, values)", 13): "input 1 has 2 entries; it is one number",
+    ("ScatterElements <axis = 2> (x, more, ups)", 21): "3 indices along axis 0, where the data have 2",
     ("GatherElements <axis = 2> (x, more)", 21): "3 indices along axis 0, where the data have 2",
     ("ReverseSequence <batch_axis = 2, time_axis = 0> (x, lengths)", 21): "batch_axis is 2",
     ("ReverseSequence <batch_axis = 0, time_axis = 0> (x, lengths)", 21): "batch_axis is 0 and time_axis 0",
@@ -66,7 +68,7 @@ def model_of(call: str, opset: int) -> onnx.ModelProto:
         main (float[2, 3, 4] x, int64[2, 3, 4] i) => (y) <
             int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] three = {{3}}, int64[1] five = {{5}},
             int64[1] below = {{-4}}, int64[1] last = {{-1}}, int64[2] zeros = {{0, 0}}, int64[2] ones = {{1, 1}},
-            int64[3, 1, 1] more = {{0, 0, 0}},
+            int64[3, 1, 1] more = {{0, 0, 0}}, float[3, 1, 1] ups = {{1, 1, 1}},
             int64[1] two = {{2}}, float[2] values = {{0, 1}}, int64[3] lengths = {{1, 2, 2}}, int64[2] pair = {{1, 2}}
         > {{ y = {call} }}
     """)
