@@ -280,6 +280,7 @@ def _check_source(comparison: Report, origin: Format, source: Path) -> None:
 
 
 def _contradicts_itself(source: Path, origin: Format) -> bool:
+    """Whether our reader finds a fault in a file, rather than something that it can't express."""
     try:
         to_hub(load(source, origin.name))
     except Unsupported:

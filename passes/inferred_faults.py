@@ -66,9 +66,8 @@ def _operand_fault(node: Node) -> str:
     if found := found or reshape_fault(node) or scalar_fault(node):
         return found
     known = [value.tensor.shape is not None for value in node.inputs if value is not None]
-    is_refused = REFUSED in (node.meta or {})
-    found = any(value.tensor.shape is not None for value in node.outputs)
-    if node.regions or not all(known) or (found and not is_refused):
+    is_told = any(value.tensor.shape is not None for value in node.outputs) and REFUSED not in (node.meta or {})
+    if node.regions or not all(known) or is_told:
         return ""
     reason = contradiction(node, of_any_type=True)
     return f" contradicts its operator: {reason:.200}" if reason else ""
