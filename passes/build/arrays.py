@@ -40,13 +40,15 @@ def expr(op: Builder, item: Value | Array | Sequence[Any] | float, dtype: DType 
 def where(condition: E, then: Operand, otherwise: Operand) -> E:
     """`then` where the condition holds; a number among the two is of the other's element type.
 
-    Where a condition of one element is known, the result is that side itself, not broadcast to the other.
+    Where a condition of one element is known, the result is that side itself, not broadcast to the other; a number is
+    of the other's shape.
     """
     like = next((condition.like(side) for side in (then, otherwise) if isinstance(side, Expr | Value)), None)
     assert like is not None, "one of the two says the element type"
     first, second = like.like(then), like.like(otherwise)
     if condition.item() is not None and (condition.rank or 0) <= 1:
-        return first if condition.item() else second
+        chosen, said, other = (first, then, second) if condition.item() else (second, otherwise, first)
+        return other.full_like(said) if isinstance(said, int | float) else chosen
     if condition.array is not None and first.array is not None and second.array is not None:
         return condition.make(computed(np.where, condition.array, first.array, second.array))
     return condition.built("Where", [condition, first, second], first.dtype)

@@ -168,6 +168,17 @@ def test_random_fractions_need_no_bits(name, kind, shift, one):
     assert "BitCast" not in operators(check(entry({"x": f"{kind}[{x.size}]"}, lines), [x]))
 
 
+@pytest.mark.parametrize("amount", [0, 5, 31, 32, 40, -1])
+@pytest.mark.parametrize("opcode", ["shift-left", "shift-right-logical", "shift-right-arithmetic"])
+@pytest.mark.parametrize("kind", ["s32", "u32"])
+def test_a_shift_by_one_number_keeps_the_shape(kind, opcode, amount):
+    """Also where none of the bits are left, which is a number repeated."""
+    x = np.array([[1, -7, 2**31 - 1], [-(2**31), 0, -1]], np.int32).view(NUMPY[kind])
+    lines = [f"s = s32[] constant({amount})", f"t = {kind}[] bitcast-convert(s)"]
+    lines += [f"ss = {kind}[2,3] broadcast(t), dimensions={{}}", f"y = {kind}[2,3] {opcode}(x, ss)"]
+    check(entry({"x": f"{kind}[2,3]"}, lines), [x])
+
+
 # coarser -------------------------------------------------------------------------------------------
 
 
