@@ -45,6 +45,12 @@ _RECURRENT: Mapping[str, int] = {
     "RNNSequence": 3,
 }
 """Recurrent layers, and which input has the weights of what comes from outside; those of the state are the next one."""
+_WEIGHTS: Mapping[str, tuple[int, int]] = {
+    **dict.fromkeys(("BinaryConvolution", "Convolution", "ConvolutionBackpropData"), (1, 0)),
+    **dict.fromkeys(("GroupConvolution", "GroupConvolutionBackpropData"), (1, 1)),
+    "DeformableConvolution": (2, 0),
+}
+"""Convolutions: which input has the weights, and how many more axes these have than the image."""
 _PER_AXIS = ("kernel", "strides", "dilations", "pads_begin", "pads_end", "output_padding")
 """Lists of windows that have an entry for each axis of an image."""
 _MASKS = ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
@@ -82,6 +88,10 @@ def _wrong_window(node: Node) -> str:
     image = node.input(0) if node.op_type in _WINDOWS else None
     if image is None or image.rank is None:
         return ""
+    index, more = _WEIGHTS.get(node.op_type, (0, 0))
+    weights = node.input(index)
+    if weights is not None and weights.rank not in (None, image.rank + more):
+        return f"its weights are of rank {weights.rank}, for an image of rank {image.rank}"
     for name in _PER_AXIS:
         listed = node.attributes.get(name)
         if listed and len(listed) != image.rank - 2:

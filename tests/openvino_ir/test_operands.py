@@ -143,6 +143,14 @@ def test_a_list_of_another_type(name: str, tmp_path: Path) -> None:
     assert "float64" in told(tmp_path / "m.xml", IMAGE[name], None, True)
 
 
+def test_weights_of_another_rank(tmp_path: Path) -> None:
+    def convolved(x: Any) -> Any:
+        return ops.convolution(x, number(np.ones((3, 2, 2, 2))), [1, 1], [0, 0], [0, 0], [1, 1])
+
+    assert "weights are of rank 5" in told(tmp_path / "m.xml", convolved, lambda sizes: [1, *sizes], False)
+    assert "weights are of rank 1" in told(tmp_path / "n.xml", convolved, lambda _: [24], False)
+
+
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_of_another_rank(name: str, tmp_path: Path) -> None:
     assert "is of rank 1" in told(tmp_path / "m.xml", NUMBERS[name], lambda _: [1], False)
