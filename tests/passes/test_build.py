@@ -267,7 +267,10 @@ def test_where_of_a_known_condition_is_one_side() -> None:
     op = builder()
     x = op.input("x", FLOATS)
     assert where(expr(op, True), x, 0).value() is x
-    assert where(expr(op, [False]), x, 0).item() == 0
+    y = op.input("y", FLOATS)
+    assert where(expr(op, [False]), x, y).value() is y
+    found = computed(op, where(expr(op, [False]), x, 0), x=X, y=X)
+    np.testing.assert_array_equal(found, np.zeros_like(X), strict=True)
 
 
 def test_places_counted_row_by_row() -> None:
