@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..passes.errors import InvalidModel, Unsupported
+from ..passes.errors import BackedgeError, InvalidModel
 from ..passes.garbage import release, seldom
 from ..passes.graph import NOTES, Graph
 from ..passes.operator_list import OperatorList, operator_list
@@ -271,11 +271,16 @@ def _check_source(comparison: Report, origin: Format, source: Path) -> None:
     if comparison:
         return
     runs = [run for trial in comparison.trials for run in trial.a]
-    own = {run.status for run in runs if run.runnable == origin.runtime}
+    if {run.status for run in runs if run.runnable == origin.runtime} != {"load"}:
+        return
     ours = {run.status for run in runs if not run.own}
-    has_failed = comparison.verdict == "different" or ours == {"run"} or not origin.check.by_loading
-    has_failed = has_failed or (ours == {"load"} and _contradicts_itself(source, origin))
-    if own == {"load"} and has_failed and (told := objection(source, origin)):
+    has_failed = (
+        comparison.verdict == "different"
+        or ours == {"run"}
+        or not origin.check.by_loading
+        or (ours == {"load"} and _contradicts_itself(source, origin))
+    )
+    if has_failed and (told := objection(source, origin)):
         raise InvalidModel(f"{source}: {told}")
 
 
@@ -283,10 +288,8 @@ def _contradicts_itself(source: Path, origin: Format) -> bool:
     """Whether our reader finds a fault in a file, rather than something that it can't express."""
     try:
         to_hub(load(source, origin.name))
-    except Unsupported:
-        return False
-    except InvalidModel:
-        return True
+    except BackedgeError as error:
+        return isinstance(error, InvalidModel)
     return False
 
 

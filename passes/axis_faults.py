@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from .constants import constant_array
 from .graph import Node
+from .limits import MOST_AXES
 
 _OWN = frozenset(
     [
@@ -31,7 +32,6 @@ _WITH_AXES = frozenset(["CenterCropPad", "MeanVarianceNormalization", "Resize", 
 _ONCE = frozenset(["Pad", "Resize", "Slice", "Unsqueeze"])
 """Operators that name no axis twice: what they would do isn't said."""
 _NAMING = _OWN | _WITH_AXES | _LISTED.keys() | {"DFT", "Flatten", "OneHot", "ReverseSequence"}
-_MOST = 64  # NumPy has no more axes
 
 
 def axis_fault(node: Node) -> str:
@@ -73,7 +73,7 @@ def _named(node: Node, rank: int) -> Iterator[tuple[list[int], int, int]]:
     if isinstance(axes, list | tuple) and (reduces or name in _WITH_AXES):
         yield [*axes], rank + len(axes) if name == "Unsqueeze" else along, 0
     array = constant_array(node.input(1 if reduces else _LISTED[name])) if reduces or name in _LISTED else None
-    if array is not None and array.dtype.kind in "iu" and array.size <= _MOST:
+    if array is not None and array.dtype.kind in "iu" and array.size <= MOST_AXES:
         listed = array.reshape(-1).tolist()
         yield listed, rank + len(listed) if name == "Unsqueeze" else along, 0
 

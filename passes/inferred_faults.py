@@ -9,7 +9,7 @@ from .faults import contradiction
 from .graph import Graph, Node
 from .infer import REFUSED, infer
 from .loop import Loop, Sliced, is_if, is_loop
-from .shape_faults import broadcast_fault, joined_fault, product_fault, reshape_fault, scalar_fault, shape_fault
+from .shape_faults import combined_fault, reshape_fault, scalar_fault, shape_fault
 from .type_faults import type_fault
 
 
@@ -62,8 +62,7 @@ def _operators(graph: Graph) -> Iterator[tuple[Graph, Node, bool]]:
 def _operand_fault(node: Node) -> str:
     """Why a node's operands aren't any, to be read behind its name. ONNX's own inference is asked where nothing is
     known of what it gives."""
-    found = broadcast_fault(node) or product_fault(node) or joined_fault(node)
-    if found := found or reshape_fault(node) or scalar_fault(node):
+    if found := combined_fault(node) or reshape_fault(node) or scalar_fault(node):
         return found
     known = [value.tensor.shape is not None for value in node.inputs if value is not None]
     is_told = any(value.tensor.shape is not None for value in node.outputs) and REFUSED not in (node.meta or {})

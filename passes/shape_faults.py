@@ -9,46 +9,42 @@ from .axis_faults import axis_fault
 from .constants import small_constant
 from .core import ELEMENTWISE
 from .graph import Node
+from .limits import MOST_AXES
 from .operand_faults import differ, known_shape, operand_fault
 from .window_faults import WINDOWS, window_fault
 
-_MOST_AXES = 64  # NumPy has no more
-_LISTED = {
-    "AffineGrid": (1,),
-    "CenterCropPad": (1,),
-    "Col2Im": (1, 2),
-    "Compress": (1,),
-    "ConstantOfShape": (0,),
-    "Expand": (1,),
-    "MaxUnpool": (2,),
-    "OneHot": (2,),
-    "Pad": (1, 3),
-    "Reshape": (1,),
-    "Resize": (1, 2, 3),
-    "Slice": (1, 2, 3, 4),
-    "Split": (1,),
-    "Upsample": (1,),
-}
-"""Inputs that are lists, of rank 1."""
+_LIST, _MATRIX, _SOME = (1, 1), (2, 2), (1, MOST_AXES)
 _RANKS: Mapping[str, Mapping[int, tuple[int, int]]] = {
-    "Col2Im": {0: (3, 3)},
+    "AffineGrid": {1: _LIST},
+    "CenterCropPad": {1: _LIST},
+    "Col2Im": {0: (3, 3), 1: _LIST, 2: _LIST},
+    "Compress": {1: _LIST},
+    "ConstantOfShape": {0: _LIST},
     "DepthToSpace": {0: (4, 4)},
-    "Det": {0: (2, _MOST_AXES)},
+    "Det": {0: (2, MOST_AXES)},
     "Dropout": {1: (0, 0), 2: (0, 0)},
-    "EyeLike": {0: (2, 2)},
-    "Gemm": {0: (2, 2), 1: (2, 2)},
-    "ImageDecoder": {0: (1, 1)},
-    "LogSoftmax": {0: (1, _MOST_AXES)},
+    "Expand": {1: _LIST},
+    "EyeLike": {0: _MATRIX},
+    "Gemm": {0: _MATRIX, 1: _MATRIX},
+    "ImageDecoder": {0: _LIST},
+    "LogSoftmax": {0: _SOME},
     "Loop": {0: (0, 1), 1: (0, 1)},
-    "MatMul": {0: (1, _MOST_AXES), 1: (1, _MOST_AXES)},
-    "MatMulInteger": {0: (1, _MOST_AXES), 1: (1, _MOST_AXES)},
-    "OneHot": {0: (1, _MOST_AXES)},
-    "ReverseSequence": {0: (2, _MOST_AXES), 1: (1, 1)},
-    "Softmax": {0: (1, _MOST_AXES)},
+    "MatMul": {0: _SOME, 1: _SOME},
+    "MatMulInteger": {0: _SOME, 1: _SOME},
+    "MaxUnpool": {2: _LIST},
+    "OneHot": {0: _SOME, 2: _LIST},
+    "Pad": {1: _LIST, 3: _LIST},
+    "Reshape": {1: _LIST},
+    "Resize": {1: _LIST, 2: _LIST, 3: _LIST},
+    "ReverseSequence": {0: (2, MOST_AXES), 1: _LIST},
+    "Slice": {1: _LIST, 2: _LIST, 3: _LIST, 4: _LIST},
+    "Softmax": {0: _SOME},
     "SpaceToDepth": {0: (4, 4)},
+    "Split": {1: _LIST},
     "StringNormalizer": {0: (1, 2)},
     "TfIdfVectorizer": {0: (1, 2)},
-    "Trilu": {0: (2, _MOST_AXES)},
+    "Trilu": {0: (2, MOST_AXES)},
+    "Upsample": {1: _LIST},
 }
 """The least and the largest rank of inputs. What ONNX Runtime computes of other ranks, it loads from no file."""
 _OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2), "TensorScatter": (1,)}
@@ -73,15 +69,11 @@ def shape_fault(node: Node) -> str:
         return fault
     if node.domain:
         return _rows_fault(node) if node.domain == "ai.onnx.ml" else ""
-    for index in _LISTED.get(node.op_type, ()):
-        listed = node.input(index)
-        if listed is not None and listed.rank not in (None, 1):
-            return f": input {index} is of rank {listed.rank}; it must be of rank 1"
     for index, (least, most) in _RANKS.get(node.op_type, {}).items():
         value = node.input(index)
         rank = None if value is None else value.rank
         if rank is not None and not least <= rank <= most:
-            wanted = f"{least}" if least == most else f"{least} or {'more' if most == _MOST_AXES else most}"
+            wanted = f"{least}" if least == most else f"{least} or {'more' if most == MOST_AXES else most}"
             return f": input {index} is of rank {rank}; it must be of rank {wanted}"
     for index in _OF_ONE_RANK.get(node.op_type, ()):
         ranks = [None if value is None else value.rank for value in (node.input(0), node.input(index))]
@@ -122,8 +114,8 @@ def broadcast_fault(node: Node) -> str:
     return ""
 
 
-def product_fault(node: Node) -> str:
-    """Why matrices aren't multiplied, to be read behind the node's name; "" where they may be."""
+def _product_fault(node: Node) -> str:
+    """Why matrices aren't multiplied."""
     index = _FACTORS.get(node.op_type) if not node.domain else None
     if index is None:
         return ""
@@ -140,8 +132,8 @@ def product_fault(node: Node) -> str:
     return ""
 
 
-def joined_fault(node: Node) -> str:
-    """Why tensors aren't joined along an axis, to be read behind the node's name; "" where they may be."""
+def _joined_fault(node: Node) -> str:
+    """Why tensors aren't joined along an axis."""
     axis = node.attributes.get("axis", 1) if node.op == ("", "Concat") else None
     if not isinstance(axis, int):
         return ""
@@ -157,6 +149,11 @@ def joined_fault(node: Node) -> str:
     return ""
 
 
+def combined_fault(node: Node) -> str:
+    """Why operands aren't broadcast, multiplied or joined, to be read behind the node's name; "" where they may be."""
+    return broadcast_fault(node) or _product_fault(node) or _joined_fault(node)
+
+
 _JOINING = _FROM_SEVEN_ON | _FACTORS.keys() | {"Concat"}
 
 
@@ -165,7 +162,7 @@ def certain_fault(node: Node) -> str:
     a file may declare other sizes than it has."""
     if node.op_type not in _JOINING or any(value is not None and value.producer is not None for value in node.inputs):
         return ""
-    return broadcast_fault(node) or product_fault(node) or joined_fault(node)
+    return combined_fault(node)
 
 
 def reshape_fault(node: Node) -> str:

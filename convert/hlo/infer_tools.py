@@ -201,9 +201,8 @@ def items(node: Node, name: str, kind: type, rank: int) -> tuple[Any, ...]:
 def windows(node: Node, rank: int) -> tuple[WindowDim, ...]:
     """The window, of this rank."""
     found = items(node, "window", WindowDim, rank)
-    for dim in found:
-        if dim.size < 1 or dim.stride < 1 or dim.lhs_dilate < 1 or dim.rhs_dilate < 1:
-            refuse(node, "a size, a stride or a dilation of its window isn't positive")
+    if not all(dim.is_positive for dim in found):
+        refuse(node, "a size, a stride or a dilation of its window isn't positive")
     return found
 
 

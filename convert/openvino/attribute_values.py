@@ -37,14 +37,11 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 """Attributes that no layer goes without."""
 _NOT_NEGATIVE: Mapping[str, tuple[str, ...]] = {"Interpolate": ("pads_begin", "pads_end")}
 _RECURRENT: Mapping[str, int] = {
-    "GRUCell": 2,
-    "GRUSequence": 3,
-    "LSTMCell": 3,
-    "LSTMSequence": 4,
-    "RNNCell": 2,
-    "RNNSequence": 3,
+    **dict.fromkeys(("GRUCell", "RNNCell"), 3),
+    **dict.fromkeys(("GRUSequence", "LSTMCell", "RNNSequence"), 4),
+    "LSTMSequence": 5,
 }
-"""Recurrent layers, and which input has the weights of what comes from outside; those of the state are the next one."""
+"""Recurrent layers, and which input has the weights of the state."""
 _WEIGHTS: Mapping[str, tuple[int, int]] = {
     **dict.fromkeys(("BinaryConvolution", "Convolution", "ConvolutionBackpropData"), (1, 0)),
     **dict.fromkeys(("GroupConvolution", "GroupConvolutionBackpropData"), (1, 1)),
@@ -124,7 +121,7 @@ def _wrong_units(node: Node) -> str:
     if index is None:
         return ""
     units = node.attributes.get("hidden_size")
-    weights = node.input(index + 1)
+    weights = node.input(index)
     shape = None if weights is None else weights.tensor.shape
     if shape and isinstance(shape[-1], int) and units not in (None, shape[-1]):
         return f"its hidden_size is {units}, its weights are for {shape[-1]}"

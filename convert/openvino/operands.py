@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...passes.graph import Node
+from ...passes.limits import MOST_AXES
 from ...passes.types import DType
 
 _INTEGERS, _SIGNED, _FLOATS = "integers", "int32 or int64", "floats or bool"
@@ -13,7 +14,7 @@ _TAKES: dict[str, Callable[[DType], bool]] = {
     _SIGNED: lambda dtype: dtype in (DType.INT32, DType.INT64),
     _FLOATS: lambda dtype: dtype.is_float or dtype is DType.BOOL,
 }
-_NUMBER, _LIST, _EITHER, _MASK = (0,), (1,), (0, 1), (0, *range(2, 64))
+_NUMBER, _LIST, _EITHER, _MASK = (0,), (1,), (0, 1), (0, *range(2, MOST_AXES))
 _RANKS = {_NUMBER: "0", _LIST: "1", _EITHER: "0 or 1", _MASK: "0, or 2 and more"}
 
 _ROWS: tuple[tuple[str | int | None, tuple[int, ...] | None, str], ...] = (
@@ -78,10 +79,6 @@ def _table() -> dict[str, list[_Row]]:
 _TABLE = _table()
 
 
-def _name(dtype: DType | None) -> str:
-    return "" if dtype is None else dtype.name.lower()
-
-
 def wrong_operand(node: Node) -> str:
     """What is wrong with the type of an input of a layer; "" where nothing is, or it isn't known."""
     for index, types, ranks in _TABLE.get(node.op_type, ()):
@@ -91,10 +88,14 @@ def wrong_operand(node: Node) -> str:
         if ranks is not None and value.rank is not None and value.rank not in ranks:
             return f"its input {index} is of rank {value.rank}; {node.op_type} takes one of rank {_RANKS[ranks]}"
         dtype = value.tensor.dtype
-        if isinstance(types, int):
-            like = node.input(types)
-            if like is not None and None not in (dtype, like.tensor.dtype) and dtype is not like.tensor.dtype:
-                return f"its input {index} is {_name(dtype)}, and its input {types} {_name(like.tensor.dtype)}"
-        elif types is not None and dtype is not None and not _TAKES[types](dtype):
-            return f"its input {index} is {_name(dtype)}; {node.op_type} takes {types}"
+        if dtype is None or types is None:
+            continue
+        if isinstance(types, str):
+            if not _TAKES[types](dtype):
+                return f"its input {index} is {dtype.value}; {node.op_type} takes {types}"
+            continue
+        like = node.input(types)
+        wanted = None if like is None else like.tensor.dtype
+        if wanted not in (None, dtype):
+            return f"its input {index} is {dtype.value}, and its input {types} {wanted.value}"
     return ""

@@ -82,7 +82,7 @@ def _window(attributes: Attributes, rank: int) -> tuple[WindowDim, ...]:
 
 def _reduce_window(attributes: Attributes, types: Sequence[TensorType]) -> dict[str, Any]:
     window = _window(attributes, len(attributes["window_dimensions"]))
-    if any(min(dim.size, dim.stride, dim.lhs_dilate, dim.rhs_dilate) < 1 for dim in window):
+    if not all(dim.is_positive for dim in window):
         raise InvalidModel("a size, a stride or a dilation of a window isn't positive")  # jaxlib's check may overflow
     return {"window": window}
 

@@ -67,6 +67,11 @@ class WindowDim:
         return (self.size - 1) * self.rhs_dilate + 1
 
     @property
+    def is_positive(self) -> bool:
+        """Whether its size, stride and dilations are above 0, as those of every window are."""
+        return min(self.size, self.stride, self.lhs_dilate, self.rhs_dilate) > 0
+
+    @property
     def is_whole(self) -> bool:
         """Whether it sees one element of the dimension after the other, none left out."""
         return (self.size, self.stride, self.low, self.high, self.lhs_dilate) == (1, 1, 0, 0, 1)

@@ -268,11 +268,8 @@ AUTO_PAD = {
 
 
 def numbers(node: Node, name: str, default: int, count: int) -> list[int]:
-    """A list attribute, one entry for each spatial axis."""
-    found = [int(item) for item in node.attributes.get(name) or []]
-    if found and len(found) != count:
-        raise InvalidModel(f"{node!r}: {name} has {len(found)} entries for {count} axes")
-    return found if found else [default] * count
+    """A list attribute, one entry for each spatial axis, as `attribute_values` has seen."""
+    return [int(item) for item in node.attributes.get(name) or [default] * count]
 
 
 def spatial(node: Node, x: Value) -> int:
