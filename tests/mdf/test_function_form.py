@@ -237,7 +237,7 @@ def test_functions_that_the_engine_must_not_take_for_its_own() -> None:
     """An operator that opset 15 can't express, and a model's function that is called like an operator."""
     model = parse_model("""
         <ir_version: 10, opset_import: ["" : 22, "com.microsoft" : 1]>
-        g (float[1, 3, 4, 4] x, float[2] v) => (y, z, g, s, f) {
+        g (float[1, 3, 4, 4] x, float v) => (y, z, g, s, f) {
             y = AveragePool <kernel_shape = [2, 2], dilations = [2, 2]> (x)
             z = Gelu (x)
             g = com.microsoft.Gelu (x)

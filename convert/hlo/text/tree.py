@@ -69,7 +69,8 @@ class WindowDim:
     @property
     def is_positive(self) -> bool:
         """Whether its size, stride and dilations are above 0, as those of every window are."""
-        return min(self.size, self.stride, self.lhs_dilate, self.rhs_dilate) > 0
+        counts = (self.size, self.stride, self.lhs_dilate, self.rhs_dilate)
+        return all(count >= 1 for count in counts)  # one by one: an open size can't be compared with a stride
 
     @property
     def is_whole(self) -> bool:
