@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..constants import constant_node_data
 from ..errors import Unsupported
-from ..graph import Node
+from ..graph import Node, Value
 from ..preconditions import required
 from ..protos import SparseData, sparse_to_dense
 from ..tensor import TensorData
 from .build import StepBuilder
 from .regular_steps import added
-from .steps import Made, Step, changed, for_attributes, same, static_shape, with_input
+from .steps import Made, Step, changed, same, static_shape, wanted, with_input
 
 _VALUES = ("value_float", "value_floats", "value_int", "value_ints", "value_string", "value_strings", "sparse_value")
 
@@ -76,12 +76,20 @@ def _heads_of_shapes(op: StepBuilder, node: Node) -> Made:
     return changed(node, without=_HEAD_COUNTS) if required(node, 0).rank == 4 else None
 
 
+def _to_25(op: StepBuilder, node: Node) -> Made:
+    """Before Attention-25 one of present_key and present_value might be asked for without the other, too."""
+    made = _heads_of_shapes(op, node) if node.attributes.keys() & set(_HEAD_COUNTS) else None
+    if wanted(node, 1) == wanted(node, 2):
+        return made
+    node = made or node
+    every = op.call("Attention", *node.formal_inputs, _outputs=max(3, len(node.outputs)), **node.attributes)
+    return [every[index] if value.name else Value("") for index, value in enumerate(node.outputs)]
+
+
 ROWS = {
     ("Constant", 11): Step(same, _one_tensor),
     ("Constant", 12): Step(same, _one_tensor),
     ("If", 11): Step(same, _same_shapes),
     ("Attention", 24): Step(_whole_mask, _mask_of_all),
-    ("Attention", 25): Step(
-        for_attributes(_HEAD_COUNTS, _heads_of_shapes), added(left_window_size=-1, right_window_size=-1).down
-    ),
+    ("Attention", 25): Step(_to_25, added(left_window_size=-1, right_window_size=-1).down),
 }

@@ -228,6 +228,21 @@ def test_an_attention_mask_of_one_entry_is_for_all_keys() -> None:
     assert operators(converted(parse(whole, 23), NEWEST)) == [("Attention", 25)]
 
 
+@pytest.mark.parametrize("opset", [23, 24])
+@pytest.mark.parametrize(("asked", "joined"), [("y, kept", ("p", "k")), ("y, , kept", ("r", "v"))])
+def test_one_of_the_present_tensors_of_an_attention(asked: str, joined: tuple[str, str], opset: int) -> None:
+    """From version 25 on both are asked for, or none; either one is what was, and behind it what came."""
+    text = f"""(float[1, 2, 3, 4] q, float[1, 2, 3, 4] k, float[1, 2, 3, 4] v, float[1, 2, 5, 4] p, float[1, 2, 5, 4] r)
+        => (float[1, 2, 3, 4] y, float[1, 2, 8, 4] kept) {{ {asked} = Attention (q, k, v, , p, r) }}"""
+    given = np.random.default_rng(0).standard_normal(3 * 24 + 2 * 40).astype(np.float32)
+    parts = np.split(given, [24, 48, 72, 112])
+    feeds = {name: part.reshape(1, 2, -1, 4) for name, part in zip("qkvpr", parts, strict=True)}
+    kept = up(text, opset, *feeds.values())[1]
+    np.testing.assert_array_equal(kept, np.concatenate([feeds[name] for name in joined], 2))
+    outputs = converted(parse(text, opset), NEWEST).nodes[-1].outputs
+    assert [bool(value.name) for value in outputs] == [True, True, True]
+
+
 def test_scan_8_goes_through_the_loops() -> None:
     text = """(float[1, 2] a, float[1, 3, 2] x) => (float[1, 2] z) {
         z = Scan ("", a, x) <
