@@ -71,17 +71,13 @@ def _mask_of_all(op: StepBuilder, node: Node) -> Made:
 _HEAD_COUNTS = ("q_num_heads", "kv_num_heads")
 
 
-def _heads_of_shapes(op: StepBuilder, node: Node) -> Made:
-    """Before Attention-25 tensors of rank 4 might also be told their numbers of heads."""
-    return changed(node, without=_HEAD_COUNTS) if required(node, 0).rank == 4 else None
-
-
-def _to_25(op: StepBuilder, node: Node) -> Made:
-    """Before Attention-25 one of present_key and present_value might be asked for without the other, too."""
-    made = _heads_of_shapes(op, node) if node.attributes.keys() & set(_HEAD_COUNTS) else None
+def _stricter(op: StepBuilder, node: Node) -> Made:
+    """Before Attention-25 tensors of rank 4 might also be told their numbers of heads, and present_key be asked for
+    without present_value, or the other way round."""
+    if node.attributes.keys() & set(_HEAD_COUNTS) and required(node, 0).rank == 4:
+        node = changed(node, without=_HEAD_COUNTS)
     if wanted(node, 1) == wanted(node, 2):
-        return made
-    node = made or node
+        return node
     every = op.call("Attention", *node.formal_inputs, _outputs=max(3, len(node.outputs)), **node.attributes)
     return [every[index] if value.name else Value("") for index, value in enumerate(node.outputs)]
 
@@ -91,5 +87,5 @@ ROWS = {
     ("Constant", 12): Step(same, _one_tensor),
     ("If", 11): Step(same, _same_shapes),
     ("Attention", 24): Step(_whole_mask, _mask_of_all),
-    ("Attention", 25): Step(_to_25, added(left_window_size=-1, right_window_size=-1).down),
+    ("Attention", 25): Step(_stricter, added(left_window_size=-1, right_window_size=-1).down),
 }
