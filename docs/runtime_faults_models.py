@@ -463,6 +463,28 @@ def openvino_stale_stack() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "An update in the body of a loop changes the value outside that it updates",
+    "Loop-5: an invariant input is the same in each pass",
+    "in IR that is written: such values are copied first",
+)
+def openvino_updated_invariant() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x, inner = op.parameter([2], ov.Type.f32), op.parameter([2], ov.Type.f32)
+    number, trip, go = op.parameter([1], ov.Type.i64), op.constant(np.array(2)), op.constant(np.array([True]))
+    updated = op.scatter_elements_update(inner, number, op.constant(np.float32([9])), op.constant(np.array(0)))
+    result, onward = op.result(updated), op.result(op.constant(np.array([True])))
+    loop = op.loop(trip, go)
+    loop.set_function(ov.Model([result, onward], [number, inner], "body"))
+    loop.set_special_body_ports([0, 1])
+    loop.set_invariant_input(inner, x.output(0))
+    stacked = loop.get_concatenated_slices(result.output(0), 0, 1, 1, -1, 0)
+    return compiled(ov.Model([op.result(stacked)], [x], "m"))([np.float32([1, 2])])[0].tolist(), [9.0, 2.0, 1.0, 9.0]
+
+
+@_fault(
+    "openvino",
     "A Gather of nothing by a computed index kills the process",
     "Gather-8: one of two tensors of no elements",
     "where the file knows that there is nothing: the result is made without a Gather",

@@ -228,6 +228,42 @@ def test_what_hands_on_a_captured_value_to_be_normalized(openvino: Runner, text:
     np.testing.assert_allclose(y, np.tile(np.exp(shares), (4, 1)), rtol=1e-5)
 
 
+UPDATES = {
+    "ScatterND": ("o = ScatterND (x, place, u)", lambda x, u: u),
+    "ScatterND, added": ('o = ScatterND <reduction = "add"> (x, place, u)', lambda x, u: x + u),
+    "ScatterND of a copy": ("k = Identity (x) o = ScatterND (k, place, u)", lambda x, u: u),
+    "ScatterElements": ("o = ScatterElements (x, at, u)", lambda x, u: u),
+    "ScatterElements, multiplied": ('o = ScatterElements <reduction = "mul"> (x, at, u)', lambda x, u: x * u),
+    "with a part of itself": (
+        "p = Gather (x, at) t = Add (p, u) o = ScatterElements (x, at, t)",
+        lambda x, u: x + u,
+    ),
+    "behind a Tile by one": (
+        "one = Constant <value_ints = [1]> () k = Tile (x, one) o = ScatterND (k, place, u)",
+        lambda x, u: u,
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "new"), UPDATES.values(), ids=UPDATES)
+def test_captured_values_that_are_updated(
+    openvino: Runner, text: str, new: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> None:
+    """OpenVINO would put the new element into the captured value, where the next pass would find it."""
+    model = parser.parse_model(f"""{HEADER} g (int64 n, float[4] x, float[1] u) => (float[n, 4] y) {{
+        y = Loop (n, "") <body = b (int64 i, bool g) => (bool on, float[4] o) {{
+            on = Identity (g)
+            axis = Constant <value_ints = [0]> ()
+            at = Unsqueeze (i, axis)
+            place = Unsqueeze (at, axis)
+            {text}
+        }}> }}""")
+    x, u = np.float32([0.5, 1.5, 2.5, 3.5]), np.float32([9])
+    ((y,), (again,)) = openvino.lowered(raise_graph(read_model(model)), [{"n": np.array(3), "x": x, "u": u}] * 2)
+    np.testing.assert_array_equal(y, np.where(np.eye(4, dtype=bool), new(x, u), x)[:3])
+    np.testing.assert_array_equal(again, y)
+
+
 _SHORTER = {
     "of known sizes": "w = Relu (z)",
     "that counts on the old one": "s = ReduceSum <keepdims = 0> (v) w = Add (z, s)",

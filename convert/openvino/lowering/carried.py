@@ -7,7 +7,8 @@
 3. Before a pass it first fills the Parameters of slices, then one back edge after the other. A value that stands in
    the memory of a Parameter is gone by then: one that is a Parameter, and one that was computed in place.
    Elementwise operators work in place on a reshaped Parameter (though not on a Parameter), SoftMax and its kin on any,
-   and behind what it takes out as it does nothing, such as a Tile by 1.
+   and behind what it takes out as it does nothing, such as a Tile by 1. Updates of elements work in place on a
+   Parameter that nobody else reads, which is harmless only where each pass gets a new one.
 4. It fails to compile some loops that hand a Parameter on as it is.
 """
 
@@ -32,6 +33,8 @@ _FRESH = frozenset(
 """Operators that put their result into memory of its own."""
 _IN_PLACE = frozenset(["GroupNormalization", "MVN", "NormalizeL2", "SoftMax"])
 """Operators that put their result into the memory of a Parameter, whoever else reads it, in this pass or the next."""
+_UPDATES = frozenset(["ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate"])
+"""Operators that put their result into the memory of a Parameter that is nobody else's."""
 _TAKEN_OUT = frozenset(["Broadcast", "Gather", "Pad", "Select", "Slice", "Split", "Tile", "Transpose", "VariadicSplit"])
 """Operators that aren't there for OpenVINO where they hand on what they are given."""
 
@@ -154,7 +157,8 @@ def copy_exposed_parameters(assembly: Assembly) -> None:
     """Let what may be computed in place on a Parameter, as it is or reshaped, be computed on a copy of it."""
     graph = assembly.body.graph
     for port in list(assembly.ports):
-        exposed = [use for use in graph.uses(port.parameter) if _is_exposed(graph, use[0])]
+        in_place = _IN_PLACE if port.slices or port.result is not None else _IN_PLACE | _UPDATES
+        exposed = [use for use in graph.uses(port.parameter) if _is_exposed(graph, use[0], in_place)]
         if not exposed:
             continue
         if port.slices and len(exposed) == 1 and exposed[0][0].op_type == "Squeeze":
@@ -167,13 +171,13 @@ def copy_exposed_parameters(assembly: Assembly) -> None:
             graph.set_input(node, index, copy)
 
 
-def _is_exposed(graph: Graph, node: Node) -> bool:
+def _is_exposed(graph: Graph, node: Node, in_place: frozenset[str]) -> bool:
     """Whether a user of a Parameter computes in place, or looks at it in another shape, or at all of it as it is, and
-    hands that on to be."""
+    hands that on to be. `in_place`: the layers that do."""
     seen, left = {node}, [node]
     while left:
         node = left.pop()
-        if node.op_type in _IN_PLACE:
+        if node.op_type in in_place:
             return True
         is_view = node.op_type in _VIEWS
         if not is_view and not (node.op_type in _TAKEN_OUT and _may_do_nothing(node)):
