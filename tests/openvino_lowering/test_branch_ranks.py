@@ -202,3 +202,40 @@ def test_bytes_of_branches_of_other_sizes(openvino: Runner, kind: str) -> None:
     right = (np.tile(x, 3).astype(np.int32) - 1) @ w.astype(np.int32)
     for (found,) in openvino.lowered(graph, [fed, fed]):
         np.testing.assert_array_equal(found, right, strict=True)
+
+
+@pytest.mark.parametrize("kind", ["float", "int64"])
+@pytest.mark.parametrize("inside", [False, True], ids=["outside", "in a loop"])
+def test_products_behind_branches_of_open_sizes(openvino: Runner, kind: str, inside: bool) -> None:
+    """The first run of larger inputs is right as the ones behind it: OpenVINO's CPU would give a branch's memory to
+    the product while it is needed."""
+    text = f"""t = If (c) <then_branch = a () => ({kind}[k] u) {{ u = Neg (v) }},
+        else_branch = b () => ({kind}[k] w) {{ w = Identity (v) }}>
+        f = Cast <to = 1> (t) s = Add (x, f) p = MatMul (s, m) o = Softmax (p)"""
+    if inside:
+        text = f"""y = Loop (two, "") <body = l (int64 i, bool g) => (bool on, float[n, 7] o) {{
+            on = Identity (g) {text} }}>"""
+    else:
+        text += " zero = Constant <value_ints = [0]> () y = Unsqueeze (o, zero)"
+    graph = raise_graph(
+        read_model(
+            onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 21]>
+                g (float[n, 4] x, bool c, {kind}[k] v, float[4, 7] m) => (float[r, n, 7] y)
+                <int64 two = {{2}}> {{ {text} }}""")
+        )
+    )
+    numbers = np.random.default_rng(0)
+    m = numbers.standard_normal((4, 7)).astype(np.float32)
+    feeds = [
+        {
+            "x": numbers.standard_normal((rows, 4)).astype(np.float32),
+            "c": np.array(True),
+            "v": np.array([2], "float32" if kind == "float" else kind),
+            "m": m,
+        }
+        for rows in (30, 30, 2, 500)
+    ]
+    for fed, (found,) in zip(feeds, openvino.lowered(graph, feeds, recompile="never"), strict=True):
+        product = (fed["x"].astype(np.float64) - 2) @ m
+        right = np.exp(product) / np.exp(product).sum(-1, keepdims=True)
+        np.testing.assert_allclose(found, [right] * (1 + inside), rtol=1e-4, atol=1e-6)

@@ -228,6 +228,35 @@ def test_what_hands_on_a_captured_value_to_be_normalized(openvino: Runner, text:
     np.testing.assert_allclose(y, np.tile(np.exp(shares), (4, 1)), rtol=1e-5)
 
 
+_SHARES = "e = Exp ({}) s = ReduceSum <keepdims = 1> (e, last) o = Div (e, s)"
+IN_PIECES: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
+    "exp over its sum": (_SHARES.format("x"), lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True)),
+    "softmax": (
+        "m = ReduceMax <keepdims = 1> (x, last) t = Sub (x, m) " + _SHARES.format("t"),
+        lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True),
+    ),
+    "normalization": (
+        "m = ReduceMean <keepdims = 1> (x, last) t = Sub (x, m) q = Mul (t, t) v = ReduceMean <keepdims = 1> (q, last)"
+        " w = Add (v, small) r = Sqrt (w) o = Div (t, r)",
+        lambda x: (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.5),
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "formula"), IN_PIECES.values(), ids=IN_PIECES)
+def test_captured_values_that_are_normalized_in_pieces(
+    openvino: Runner, text: str, formula: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    """Of the smaller operators OpenVINO makes the one that would put its result into the captured value."""
+    model = parser.parse_model(f"""{HEADER} g (int64 n, float[1, 2, 4] x) => (float[n, 1, 2, 4] y)
+        <int64[1] last = {{-1}}, float small = {{0.5}}> {{
+        y = Loop (n, "") <body = b (int64 i, bool g) => (bool on, float[1, 2, 4] o) {{
+            on = Identity (g) {text} }}> }}""")
+    x = np.float32([[[-0.5, -2, 1, 0], [3, 1, 4, 1]]])
+    ((y,),) = openvino.lowered(raise_graph(read_model(model)), [{"n": np.array(3), "x": x}])
+    np.testing.assert_allclose(y, [formula(x)] * 3, rtol=1e-5)
+
+
 UPDATES = {
     "ScatterND": ("o = ScatterND (x, place, u)", lambda x, u: u),
     "ScatterND, added": ('o = ScatterND <reduction = "add"> (x, place, u)', lambda x, u: x + u),

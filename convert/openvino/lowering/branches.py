@@ -10,10 +10,10 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.loop import DOMAIN as HUB
 from ....passes.preconditions import required
 from ....passes.rewrite import Builder, collect, rule
-from ....passes.types import BYTES, DType, TensorType, merge
+from ....passes.types import merge
 from ..dialect import BODY_MAPS, InputMap, OutputMap
 from .context import context_of
-from .tools import convert, scalar
+from .tools import i64, scalar, shape_of
 
 
 def _branch(
@@ -56,21 +56,26 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
         body, (taken, given) = f"{name}_body", BODY_MAPS[f"{name}_body"]
         twin.regions[body], attributes[taken] = _branch(op, node, body, node.regions[name], inputs)
         attributes[given] = results
-    types = [value.type for value in node.outputs]
-    for index, (old, *both) in enumerate(
-        zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True)
-    ):
+    for old, *both in zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True):
         if both[0].rank is None or both[0].rank != both[1].rank:
             raise Unsupported(node, f"the branches give {old.name!r} different ranks, or unknown ones")
-        # in the first run OpenVINO's CPU may read other memory for bytes, where they are subtracted from and multiplied
-        if old.tensor.dtype in BYTES and old.tensor.static_shape is None:
-            types[index] = TensorType(DType.INT32, old.tensor.shape)
-            for region in twin.regions.values():
-                inner = type(op)(op.rewriter, region)
-                region.outputs[index] = convert(inner, node, region.outputs[index], DType.INT32)
-    made = op.insert(twin, inputs, attributes, len(node.outputs), types)
-    values = zip([made] if len(node.outputs) == 1 else made, node.outputs, strict=True)
-    return [value if old.tensor.dtype is None else convert(op, node, value, old.tensor.dtype) for value, old in values]
+    made = op.insert(twin, inputs, attributes, len(node.outputs), [value.type for value in node.outputs])
+    return [_settled(op, value) for value in ([made] if len(node.outputs) == 1 else made)]
+
+
+def _settled(op: Builder, value: Value) -> Value:
+    """What an If gives, in memory that OpenVINO's CPU gives to nothing else while it is needed.
+
+    It plans the memory of what comes behind an If as if the sizes were known before the If has run, and takes that of
+    the results for larger arrays. A layer whose result's sizes depend on values, as those of this Slice of everything,
+    parts the plan in two, and what such a layer takes is safe.
+    """
+    shape = value.tensor.shape or ()
+    axis = next((index for index, size in enumerate(shape) if not isinstance(size, int)), None)
+    if axis is None:
+        return value
+    end = op.Gather(shape_of(op, value), i64(op, [axis]), i64(op, 0))
+    return op.Slice(value, i64(op, [0]), end, i64(op, [1]), i64(op, [axis]))
 
 
 RULES = collect(globals())

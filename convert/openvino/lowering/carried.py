@@ -7,7 +7,8 @@
 3. Before a pass it first fills the Parameters of slices, then one back edge after the other. A value that stands in
    the memory of a Parameter is gone by then: one that is a Parameter, and one that was computed in place.
    Elementwise operators work in place on a reshaped Parameter (though not on a Parameter), SoftMax and its kin on any,
-   and behind what it takes out as it does nothing, such as a Tile by 1. Updates of elements work in place on a
+   and behind what it takes out as it does nothing, such as a Tile by 1; that SoftMax or MVN may be written in smaller
+   operators, of which it makes one. Updates of elements work in place on a
    Parameter that nobody else reads, which is harmless only where each pass gets a new one.
 4. It fails to compile some loops that hand a Parameter on as it is.
 """
@@ -15,6 +16,7 @@
 from __future__ import annotations
 
 from ....passes.graph import Graph, Node, Value
+from ....passes.preconditions import required
 from ....passes.types import Dim, conflict
 from .. import result_types as types
 from ..layers import LAYERS
@@ -33,6 +35,8 @@ _FRESH = frozenset(
 """Operators that put their result into memory of its own."""
 _IN_PLACE = frozenset(["GroupNormalization", "MVN", "NormalizeL2", "SoftMax"])
 """Operators that put their result into the memory of a Parameter, whoever else reads it, in this pass or the next."""
+_SHIFTS = frozenset(["ReduceMax", "ReduceMean"])
+"""What a SoftMax and an MVN subtract from their operand."""
 _UPDATES = frozenset(["ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate"])
 """Operators that put their result into the memory of a Parameter that is nobody else's."""
 _TAKEN_OUT = frozenset(["Broadcast", "Gather", "Pad", "Select", "Slice", "Split", "Tile", "Transpose", "VariadicSplit"])
@@ -177,7 +181,7 @@ def _is_exposed(graph: Graph, node: Node, in_place: frozenset[str]) -> bool:
     seen, left = {node}, [node]
     while left:
         node = left.pop()
-        if node.op_type in in_place:
+        if node.op_type in in_place or _begins_normalization(graph, node):
             return True
         is_view = node.op_type in _VIEWS
         if not is_view and not (node.op_type in _TAKEN_OUT and _may_do_nothing(node)):
@@ -188,6 +192,17 @@ def _is_exposed(graph: Graph, node: Node, in_place: frozenset[str]) -> bool:
         left += users - seen
         seen |= users
     return False
+
+
+def _begins_normalization(graph: Graph, node: Node) -> bool:
+    """Whether a user of a Parameter is the first operator of a SoftMax or MVN: x - max(x), x - mean(x), or exp(x) that
+    is divided by its sum."""
+    if node.op_type == "Exp":
+        return {"ReduceSum", "Divide"} <= {user.op_type for user, _ in graph.uses(node.output)}
+    if node.op_type != "Subtract":
+        return False
+    x, less = (required(node, index) for index in range(2))
+    return less.producer is not None and less.producer.op_type in _SHIFTS and less.producer.input(0) is x
 
 
 def _may_do_nothing(node: Node) -> bool:
