@@ -82,6 +82,7 @@ class OpenvinoSession:
         self._aliases = [{node.friendly_name, *node.output(0).names} for node in self._model.get_parameters()]
         self._outputs = [output_name(node) for node in self._model.get_results()]
         self._computed = computed_variables(self._model)
+        self._shares = has_shared_branches(self._model)
         self._sorted = watch(self._model)
         self._compiled = self._compile()
 
@@ -109,7 +110,8 @@ class OpenvinoSession:
             return self._run(self._again(INFERENCE_NUM_THREADS=_ENOUGH_THREADS), feeds)
         return outputs, fault
 
-    def _run(self, compiled: ov.CompiledModel, feeds: Batch) -> tuple[dict[str, Values], str]:
+    def _inferred(self, compiled: ov.CompiledModel, feeds: Batch) -> tuple[ov.InferRequest, dict[str, Any]]:
+        """A request that has run, and its states."""
         request = compiled.create_infer_request()
         states = {state.name: state for state in request.query_state()}
         plain = dict(feeds)
@@ -125,6 +127,12 @@ class OpenvinoSession:
             port = compiled.inputs[self._inputs.index(name)]
             request.set_tensor(port, to_tensor(value, element_type(port.element_type, name)))
         request.infer()
+        return request, states
+
+    def _run(self, compiled: ov.CompiledModel, feeds: Batch) -> tuple[dict[str, Values], str]:
+        if self._shares:
+            self._inferred(compiled, feeds)  # makes the memory large enough for a right run
+        request, states = self._inferred(compiled, feeds)
         outputs = {
             name: from_tensor(request.get_tensor(port), name)
             for name, port in zip(self._outputs, compiled.outputs, strict=False)
@@ -150,17 +158,36 @@ def output_name(result: Any) -> str:
     return min(result.input_value(0).names, default=result.input_value(0).node.friendly_name)
 
 
-def has_open_loops(model: Any) -> bool:
+def has_open_loops(model: ov.Model) -> bool:
     """Whether a loop, at any depth, has a result that isn't of one shape only."""
-    for node in model.get_ops():
-        if node.get_type_name() in _LOOPS:
-            if any(result.get_partial_shape().is_dynamic for result in node.outputs()):
-                return True
-            if has_open_loops(node.get_function()):
-                return True
-        elif node.get_type_name() == "If" and any(has_open_loops(node.get_function(branch)) for branch in (0, 1)):
-            return True
-    return False
+    return any(
+        (node.get_type_name() in _LOOPS and any(one.get_partial_shape().is_dynamic for one in node.outputs()))
+        or any(map(has_open_loops, _bodies(node)))
+        for node in model.get_ops()
+    )
+
+
+def has_shared_branches(model: ov.Model) -> bool:
+    """Whether an If, at any depth, has a result of open sizes whose memory the CPU gives away in a first run.
+
+    It doesn't where nothing but a Slice takes the result, whose own sizes depend on values.
+    """
+    return any(
+        (node.get_type_name() == "If" and any(map(_is_shared, node.outputs())))
+        or any(map(has_shared_branches, _bodies(node)))
+        for node in model.get_ops()
+    )
+
+
+def _is_shared(result: ov.Output) -> bool:
+    takers = {one.get_node().get_type_name() for one in result.get_target_inputs()}
+    return result.get_partial_shape().is_dynamic and not takers <= {"Slice", "ShapeOf", "Result"}
+
+
+def _bodies(node: ov.Node) -> list[ov.Model]:
+    if node.get_type_name() == "If":
+        return [node.get_function(branch) for branch in (0, 1)]
+    return [node.get_function()] if node.get_type_name() in _LOOPS else []
 
 
 def computed_variables(model: Any) -> set[str]:

@@ -691,6 +691,30 @@ def test_openvino_state_goes_in_and_comes_out(tmp_path):
     assert [o.outputs[state_output_name("memory")].tolist() for o in found] == [[11, 11], [6, 6], [11, 11]]
 
 
+def test_openvino_runs_branches_of_open_sizes_in_memory_that_is_large_enough(tmp_path):
+    """Its first run of larger inputs would compute with what the product has put into the branch's memory."""
+    weights = np.linspace(-1, 1, 28, dtype=np.float32).reshape(4, 7)
+
+    def build(ov, op):
+        go, x = op.parameter([], ov.Type.boolean, name="go"), op.parameter([-1], ov.Type.f32, name="x")
+        y, one, two = (op.parameter(shape, ov.Type.f32, name="y") for shape in ([-1, 4], [-1], [-1]))
+        branch = op.if_op(go)
+        branch.set_then_body(ov.Model([op.result(op.negative(one))], [one], "negative"))
+        branch.set_else_body(ov.Model([op.result(op.abs(two))], [two], "positive"))
+        branch.set_input(x.output(0), one, two)
+        chosen = branch.set_output(*(branch.get_function(index).results[0] for index in (0, 1)))
+        product = op.matmul(op.add(y, chosen), op.constant(weights), False, False)
+        return ov.Model([op.result(op.softmax(product, 1))], [go, x, y], "branches")
+
+    path = openvino_file(tmp_path, build)
+    y = np.linspace(0, 1, 800, dtype=np.float32).reshape(200, 4)
+    feeds = [{"go": np.array(True), "x": np.float32([0.5]), "y": y[:rows]} for rows in (30, 200)]
+    for fed, outcome in zip(feeds, run_file("openvino", path, feeds), strict=True):
+        scores = np.exp((fed["y"] - 0.5) @ weights)
+        [found] = outcome.outputs.values()
+        np.testing.assert_allclose(found, scores / scores.sum(1, keepdims=True), rtol=1e-5)
+
+
 @pytest.mark.parametrize("type_name", ["bf16", "f16", "f8e4m3", "i4", "f64", "boolean", "string", "u8"])
 @pytest.mark.parametrize("size", [3, 0])
 def test_openvino_element_types(tmp_path, type_name, size):
