@@ -459,6 +459,21 @@ def openvino_stale_stack() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A choice of float64 by a known condition, with numbers added to it, is compiled for ever",
+    "Select-1: 3, whatever x is; the sum is 9",
+    "in IR that is written: what is chosen stands there itself",
+    right="9.0",
+)
+def openvino_endless_choice() -> tuple[Any, Any]:
+    def chosen(op: Any, x: Any) -> Any:
+        two, three, four = (op.constant(np.array(number, np.float64)) for number in (2, 3, 4))
+        return op.add(op.add(op.select(op.constant(np.array(True)), three, x), two), four)
+
+    return openvino_run(chosen, np.float64(1)), 9.0
+
+
+@_fault(
+    "openvino",
     "An update in the body of a loop changes the value outside that it updates",
     "Loop-5: an invariant input is the same in each pass",
     "in IR that is written: such values are copied first",

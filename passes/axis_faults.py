@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from .constants import constant_array
 from .graph import Node
@@ -58,9 +59,15 @@ def axis_fault(node: Node) -> str:
     return ""
 
 
+def listed_axes(node: Node) -> Any:
+    """The attribute axes, or those that MeanVarianceNormalization has by default; None where there are neither."""
+    has_own = node.op_type == "MeanVarianceNormalization" and not node.attributes.get("across_channels")
+    return node.attributes.get("axes", [0, 2, 3] if has_own else None)
+
+
 def _named(node: Node, rank: int) -> Iterator[tuple[list[int], int, int]]:
     """The axes that are named, from how many axes on they are counted from the end, and how many more there may be."""
-    axis, axes = node.attributes.get("axis"), node.attributes.get("axes")
+    axis, axes = node.attributes.get("axis"), listed_axes(node)
     name, along = node.op_type, max(rank, 1)  # what is declared as a scalar may have an axis all the same
     if isinstance(axis, int):
         if name in _OWN:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from .axis_faults import axis_fault
+from .axis_faults import axis_fault, listed_axes
 from .constants import small_constant
 from .core import ELEMENTWISE
 from .graph import Node
@@ -318,8 +318,7 @@ def _goes_along_axes(node: Node) -> bool:
 
 def _count_of_axes(node: Node) -> int | None:
     """How many axes are listed, or cut by as many starts, None where it isn't known."""
-    default = (0, 2, 3) if node.op_type == "MeanVarianceNormalization" else None
-    axes, listed = known_shape(node, 1), node.attributes.get("axes", default)
+    axes, listed = known_shape(node, 1), listed_axes(node)
     count = len(listed) if isinstance(listed, list | tuple) else axes[0] if axes else None
     return count if isinstance(count, int) else None
 

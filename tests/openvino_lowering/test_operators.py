@@ -981,3 +981,16 @@ def test_attention_of_two_types_is_refused(first: str, last: str) -> None:
       y = Attention (q, k, v) }}"""
     with pytest.raises(Unsupported, match="values of float"):
         lower_graph(graph_of(text, 23))
+
+
+@pytest.mark.parametrize("condition", [True, False])
+def test_choices_by_a_known_condition(openvino: Runner, condition: bool) -> None:
+    """Of float64 OpenVINO would compile a Select that numbers are added to for ever; others keep the result's shape."""
+    graph = graph_of(f"""g (double x, float[2, 3] y) => (double a, float[2, 3] b)
+        <bool known = {{{int(condition)}}}, double two = {{2}}, double three = {{3}}, float one = {{1}}> {{
+            c = Where (known, three, x) d = Add (c, two) a = Add (d, two)
+            b = Where (known, one, y) }}""")
+    y = np.arange(6, dtype=np.float32).reshape(2, 3)
+    ((a, b),) = openvino.lowered(graph, [{"x": np.array(0.5), "y": y}])
+    np.testing.assert_array_equal(a, np.array(7.0 if condition else 4.5), strict=True)
+    np.testing.assert_array_equal(b, np.ones_like(y) if condition else y, strict=True)

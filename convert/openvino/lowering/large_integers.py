@@ -68,8 +68,14 @@ def is_rounded(op: Builder, constant: Value) -> bool:
 
 @rule("", "Where")
 def where(op: Builder, node: Node) -> Value:
-    """Of bools without Select, which OpenVINO doesn't load where what is chosen turns out to be the condition."""
+    """Of bools without Select, which OpenVINO doesn't load where what is chosen turns out to be the condition; what a
+    known condition chooses, as it is: of float64 OpenVINO replaces such a Select that is added to for ever."""
     condition, a, b = (required(node, index) for index in range(3))
+    known = condition.array()
+    if known is not None and known.size and known.all() == known.any():
+        taken = a if known.all() else b
+        if taken.tensor.static_shape == node.output.tensor.static_shape is not None:
+            return taken
     if a.tensor.dtype is DType.BOOL:
         return op.LogicalOr(op.LogicalAnd(condition, a), op.LogicalAnd(op.LogicalNot(condition), b))
     return chosen(op, condition, a, b)
