@@ -23,7 +23,7 @@ from pathlib import Path
 import runtime_faults_models as models
 
 PAGE = Path(__file__).with_name("runtime-faults.md")
-_SECONDS = 120
+_SECONDS = 40
 
 _HEAD = """# Faults of runtimes
 

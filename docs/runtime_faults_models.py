@@ -774,6 +774,12 @@ def onnxruntime_reduced_nan() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.float32([1, np.nan, 2])), [np.nan]
 
 
+@_fault("onnxruntime", "MaxPool of nothing but -infinity is the lowest number", "the largest element", _NAMED)
+def onnxruntime_pooled_infinity() -> tuple[Any, Any]:
+    text = "g (float[1, 1, 2] x) => (float[1, 1, 1] y) { y = MaxPool <kernel_shape = [2]> (x) }"
+    return onnxruntime_run(text, x=np.full((1, 1, 2), -np.inf, np.float32)), [[[-np.inf]]]
+
+
 @_fault("onnxruntime", "ArgMax passes over NaN", "NumPy's argmax: the first NaN", _NAMED)
 def onnxruntime_argmax_nan() -> tuple[Any, Any]:
     text = "g (float[3] x) => (int64[1] y) { y = ArgMax (x) }"

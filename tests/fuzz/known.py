@@ -215,6 +215,10 @@ def _infinite(case: Case) -> bool:
     return bool(np.isinf(case.first.astype(np.float64)).any())
 
 
+def _lowest(case: Case) -> bool:
+    return bool(np.isneginf(case.first.astype(np.float64)).any())
+
+
 def _any_infinite(case: Case) -> bool:
     floats = [np.asarray(one) for one in case.operands if one is not None and np.asarray(one).dtype.kind == "f"]
     return not all(np.isfinite(one).all() for one in floats)
@@ -326,6 +330,7 @@ UNDEFINED = (
     _row("DeformConv", _any_infinite, "NaN and infinities: places of no number"),
     _row("RoiAlign", _any_infinite, "NaN and infinities beside a point, which ONNX Runtime multiplies by 0"),
     _row("GridSample", _nowhere, "NaN and infinities: places of no number"),
+    _row("GlobalMaxPool MaxPool", _lowest, "nothing but -infinity, of which ONNX Runtime makes the lowest number"),
     _row("MaxPool MaxRoiPool", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"),
     _row("MatMulInteger QLinearMatMul", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"),
     _row(
