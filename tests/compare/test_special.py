@@ -237,6 +237,9 @@ def test_a_habit_is_told_of_the_runtime_the_operator_and_the_value():
     assert known_habit("onnxruntime", {"ReduceMax": ["nan"]}).startswith("ReduceMax is given NaN in this trial")
     assert known_habit("onnxruntime", {"ReduceMax": ["inf"], "Relu": ["nan"]}) == ""
     assert known_habit("openvino", {"Relu": ["nan"]}) != ""
+    assert (
+        known_habit("openvino", {"LogSoftmax": ["inf"]}) != "" and known_habit("openvino", {"Softmax": ["inf"]}) == ""
+    )
     assert known_habit("xla", {"Add": ["denormal"]}) != "" and known_habit("xla", {"Add": ["nan"]}) == ""
     assert known_habit("mdf", {"ReduceMax": ["nan"]}) == ""
     assert known_habit("onnxruntime", {"GlobalMaxPool": ["inf"]}).startswith("GlobalMaxPool is given infinity")
