@@ -19,6 +19,7 @@ from .infer_formal import completed
 from .infer_ml import DOMAIN as ML
 from .infer_ml import TOKENIZER, infer_ml
 from .infer_rank import with_rank
+from .preconditions import required
 from .protos import AttributeRef, TypedList, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
 from .schema_check import problem
 from .schemas import schema
@@ -144,6 +145,13 @@ _MISTAKEN = {("", "STFT"): {"onesided": 1}}
 """Defaults that an operator's inference function takes for other values than its schema says."""
 
 
+def _counted(node: Node) -> TensorType:
+    """The type of a Resize's sizes, one for each axis: where their number is open, its inference function counts 0."""
+    sizes, axes, x = required(node, 3).tensor, node.attributes.get("axes"), required(node, 0)
+    count = len(axes) if isinstance(axes, list) else x.rank
+    return sizes if sizes.static_shape is not None or count is None else TensorType(sizes.dtype, (count,))
+
+
 def infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
     """The types that the operator's own inference function finds, with the data of small inputs; its errors pass."""
     found = schema(node.domain, node.op_type, node.version)
@@ -161,7 +169,7 @@ def infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[T
         known = value.type
         if known is None or (isinstance(known, TensorType) and known.dtype is None):
             return [None] * len(node.outputs)
-        types[name] = type_to_proto(known, node)
+        types[name] = type_to_proto(_counted(node) if index == 3 and node.op == ("", "Resize") else known, node)
         known_data = small[index]
         if known_data is not None and known_data.dtype is not DType.STRING:
             data[name] = tensor_to_proto(known_data, name)

@@ -8,9 +8,11 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from backedge.convert.files import to_hub
 from backedge.convert.onnx.read import read_model
 from backedge.passes.infer import infer_node
 from backedge.passes.types import TensorType
+from backedge.runtime.executor import Executor
 from onnx import parser
 
 Arrays = list[np.ndarray[Any, Any]]
@@ -85,3 +87,19 @@ def test_axes_that_may_be_one() -> None:
         (node,) = read_model(model).nodes
         (told,) = infer_node(node)
         assert isinstance(told, TensorType) and told.shape is None
+
+
+def test_sizes_whose_number_is_open() -> None:
+    """ONNX's own inference counts none of them; the model is right, and ONNX Runtime runs it."""
+    model = parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[n, 2] x, int64[n] sizes) => (float y) {
+            one = Constant <value = int64 {1}> ()
+            kept = Loop (one, "", x) <body = b (int64 i, bool g, float v) => (bool on, float w) {
+                on = Identity (g) w = Identity (v) }>
+            y = Resize (kept, , , sizes) }""")
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    feeds = {"x": _ones(2, 2), "sizes": np.array([4, 6])}
+    (wanted,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    graph = to_hub(read_model(model))
+    (found,) = Executor(graph).run(feeds).values()
+    np.testing.assert_array_equal(found, wanted, strict=True)
