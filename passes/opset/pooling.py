@@ -321,8 +321,7 @@ def _no_window_on_pads(op: StepBuilder, node: Node) -> Made:
 ROWS = {
     ("MaxUnpool", 9): Step("MaxUnpool came with version 9", _max_unpool),
     ("Col2Im", 18): Step("Col2Im came with version 18", _column_to_image),
-    ("AveragePool", 22): Step(same, _no_window_on_pads),
-    ("MaxPool", 22): Step(same, _no_window_on_pads),
+    **rows("AveragePool LpPool MaxPool", 22, Step(same, _no_window_on_pads)),
     ("MaxPool", 12): through(DType.FLOAT32, DType.INT8, DType.UINT8),
     ("AveragePool", 7): added(count_include_pad=0),
     ("AveragePool", 10): or_else(added(ceil_mode=0), pooled),

@@ -445,12 +445,13 @@ def test_average_pool_with_gaps(include: int, last: float) -> None:
         np.testing.assert_allclose(down(text, 19, target, SEVEN)[0], [[[2 / 3, 1 / 3, last]]], rtol=1e-6)
 
 
-@pytest.mark.parametrize("target", [21, 13])
-def test_a_window_that_would_begin_behind_the_data_is_left_out(target: int) -> None:
+@pytest.mark.parametrize("operator", ["AveragePool", "LpPool", "MaxPool"])
+@pytest.mark.parametrize("target", [21, 18, 13])
+def test_a_window_that_would_begin_behind_the_data_is_left_out(operator: str, target: int) -> None:
     """A stride longer than the kernel leaves one out without any padding; older shape inference counts it."""
-    text = """(float[1, 1, 2, 2] x) => (float[1, 1, 1, 1] y) {
-        y = MaxPool <kernel_shape = [1, 1], strides = [2, 2], ceil_mode = 1> (x)
-    }"""
+    text = f"""(float[1, 1, 2, 2] x) => (float[1, 1, 1, 1] y) {{
+        y = {operator} <kernel_shape = [1, 1], strides = [2, 2], ceil_mode = 1> (x)
+    }}"""
     assert down(text, 22, target, f32([[[1, 2], [3, 4]]]))[0].tolist() == [[[[1]]]]
 
 
