@@ -11,6 +11,7 @@ import onnx
 from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
+from .attention_sizes import last_sizes
 from .constants import MOST_DATA, constant_node_data, small_constant
 from .equations import einsum_shape
 from .graph import Graph, Node, Value
@@ -24,7 +25,7 @@ from .protos import AttributeRef, TypedList, attribute_to_proto, tensor_to_proto
 from .schema_check import problem
 from .schemas import schema
 from .tensor import TensorData
-from .types import DType, OptionalType, Shape, TensorType, Type, conflict, merge, tensor
+from .types import Dim, DType, OptionalType, Shape, TensorType, Type, conflict, merge, tensor
 from .windows import sizes_of_pool
 
 FORMAL = "formal"
@@ -114,9 +115,11 @@ def small_data(value: Value, look: Look | None = None) -> TensorData | None:
 
 def _corrected(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
     """The types, with sizes that ONNX's inference doesn't see: a tensor without elements has none that isn't zero, a
-    pool no window that would begin in the padding at the end."""
+    pool no window that would begin in the padding at the end, an Attention what its operands have."""
     if sizes := sizes_of_pool(node):
         return [_with_last(found, sizes[0]) for found in types]
+    if node.op == ("", "Attention"):
+        return [_with_last(found, last) for found, last in zip(types, last_sizes(node), strict=False)]
     if node.op == ("", "Einsum"):
         (found,) = types
         return [TensorType(found.dtype, einsum_shape(node))] if isinstance(found, TensorType) else types
@@ -126,11 +129,11 @@ def _corrected(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None
     return [TensorType(DType.INT64, (len(shape), 0))]
 
 
-def _with_last(type: Type | None, sizes: tuple[int, ...]) -> Type | None:
+def _with_last(type: Type | None, sizes: tuple[Dim, ...]) -> Type | None:
     """The type with these sizes along its last axes."""
     if not isinstance(type, TensorType) or type.shape is None or len(type.shape) < len(sizes):
         return type
-    return TensorType(type.dtype, (*type.shape[: -len(sizes)], *sizes))
+    return TensorType(type.dtype, (*type.shape[: len(type.shape) - len(sizes)], *sizes))
 
 
 def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..attention_sizes import key_count
 from ..constants import constant_node_data
 from ..errors import Unsupported
 from ..graph import Node, Value
@@ -34,19 +35,9 @@ def _same_shapes(op: StepBuilder, node: Node) -> Made:
     return None
 
 
-def _keys(node: Node) -> object:
-    """The number of keys of an Attention, past ones included; None where it isn't known."""
-    shapes = [value.tensor.shape for value in (node.input(1), node.input(4)) if value is not None]
-    lengths = [None if shape is None or len(shape) < 2 else shape[-2] for shape in shapes]
-    if len(lengths) == 1:
-        return lengths[0]
-    sizes = [length for length in lengths if isinstance(length, int)]
-    return sum(sizes) if len(sizes) == len(lengths) else None
-
-
 def _covers_all(node: Node) -> bool:
     """Whether the mask certainly has an entry for each key."""
-    mask, keys = required(node, 3).tensor.shape, _keys(node)
+    mask, keys = required(node, 3).tensor.shape, key_count(node)
     return bool(mask) and keys is not None and mask is not None and mask[-1] == keys
 
 
