@@ -60,6 +60,11 @@ def _one_axis(op: StepBuilder, node: Node) -> Made:
     return _reshaped(op, op.call(node.op_type, flat, axis=-1), x)
 
 
+def _behind_the_last(op: StepBuilder, node: Node) -> Made:
+    """Before version 11 the axis might be one of size 1 behind the last, and is by default where there is one axis."""
+    return _one_axis(op, node) if attribute(node, "axis", 1) == required(node, 0).rank else None
+
+
 def _from_axis(op: StepBuilder, node: Node) -> Made:
     """The axis as the last one, where none but ones stand behind it; else it is brought there and back."""
     x, axis = required(node, 0), attribute(node, "axis", -1)
@@ -301,7 +306,7 @@ def _all_kept(op: StepBuilder, node: Node) -> list[Value]:
 
 
 ROWS = {
-    **rows(_NAMES, 11, positive("axis")),
+    **rows(_NAMES, 11, Step(_behind_the_last, positive("axis").down)),
     **rows(_NAMES, 13, Step(_one_axis, _from_axis)),
     ("LayerNormalization", 17): Step("LayerNormalization came with version 17", _layer),
     ("GroupNormalization", 18): Step("GroupNormalization came with version 18", _by_group),

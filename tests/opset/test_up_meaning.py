@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.passes.errors import Unsupported
 from backedge.passes.types import DType, TensorType, tensor
 
-from .harness import NEWEST, converted, f32, i64, operators, parse, up
+from .harness import NEWEST, checked, converted, f32, i64, operators, parse, up
 
 
 def _softmax(x: np.ndarray) -> np.ndarray:
@@ -214,6 +215,18 @@ def test_quantized_integers_are_of_the_scale_s_type(opset: int) -> None:
 def test_mean_variance_normalization_states_its_axes() -> None:
     text = "(float[1, 1, 1, 2] x) => (float[1, 1, 1, 2] y) { y = MeanVarianceNormalization (x) }"
     assert converted(parse(text, 9), NEWEST).nodes[0].attributes == {"axes": [0, 2, 3]}
+
+
+@pytest.mark.parametrize("opset", [11, 12, 13, NEWEST])
+@pytest.mark.parametrize(("operator", "each"), [("Softmax", 1), ("LogSoftmax", 0), ("Hardmax", 1)])
+def test_an_axis_of_one_behind_the_last(operator: str, each: int, opset: int) -> None:
+    """Before version 11 the default axis of what has one axis; no later version takes it. ONNX Runtime loads it."""
+    for sizes in ([3], [0]):
+        text = f"(float{sizes} x) => (float{sizes} y) {{ y = {operator} (x) }}"
+        model = checked(converted(parse(text, 8), opset))
+        session = onnxruntime.InferenceSession(model.SerializeToString())
+        (found,) = session.run(None, {"x": np.zeros(sizes, np.float32)})
+        np.testing.assert_array_equal(found, np.full(sizes, each, np.float32), strict=True)
 
 
 def test_an_attention_mask_of_one_entry_is_for_all_keys() -> None:
