@@ -109,10 +109,14 @@ class _Server:
 
 
 def _received(stream: socket.socket) -> dict[str, Any] | None:
-    """What is asked for; None where whoever asked is gone."""
-    size = read_exactly(stream, NUMBER.size)
-    text = read_exactly(stream, *NUMBER.unpack(size)) if len(size) == NUMBER.size else b""
-    return json.loads(text) if text else None
+    """What is asked for; None where whoever asked is gone, be it in the middle of asking."""
+    try:
+        size = read_exactly(stream, NUMBER.size)
+        length = NUMBER.unpack(size)[0] if len(size) == NUMBER.size else 0
+        text = read_exactly(stream, length)
+    except OSError:
+        return None
+    return json.loads(text) if text and len(text) == length else None
 
 
 def _prepare(name: str, request: dict[str, Any]) -> None:

@@ -198,6 +198,8 @@ class _Forked:
         except TimeoutError:
             SERVERS.forget(self._server)
             data = b""
+        except OSError:  # closed before it has read what it was asked
+            data = b""
         if len(data) < NUMBER.size:  # the server died, and its sessions with it
             self._status = -signal.SIGKILL
         elif self._pid is None:

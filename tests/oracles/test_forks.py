@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -103,6 +104,25 @@ def test_sessions_die_with_their_server(model):
     server.wait()
     [second] = [*stream]
     assert second.stage == "crash"
+
+
+@pytest.mark.parametrize("asked", [b"", b"\x01", forks.NUMBER.pack(100), forks.NUMBER.pack(100) + b'{"module": '])
+def test_a_server_outlives_who_asks_in_part(model, asked):
+    """A process that is killed while it asks leaves the others' sessions as they are."""
+    run_file("onnxruntime", model, [X])
+    (server,) = forks.SERVERS.processes
+    connection = forks.SERVERS.of("onnxruntime_session")
+    ours, theirs = socket.socketpair()
+    read, written = os.pipe()
+    socket.send_fds(connection, [b"!"], [theirs.fileno(), read, written, written])
+    ours.sendall(asked)
+    for one in (ours, theirs):
+        one.close()
+    for handle in (read, written):
+        os.close(handle)
+    [found] = run_file("onnxruntime", model, [X])
+    assert not found.error
+    assert [one.pid for one in forks.SERVERS.processes] == [server.pid]
 
 
 def test_imports_alone_make_no_session(model):
