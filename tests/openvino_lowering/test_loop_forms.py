@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from backedge.convert.onnx.raising import raise_graph
+from backedge.convert.onnx.read import read_model
 from backedge.convert.openvino.lowering import lower_graph
 from backedge.passes.errors import Unsupported
 from backedge.passes.graph import Graph, Value
 from backedge.passes.loop import Captured, Carried, Condition, Iteration, Sliced, Stacked
 from backedge.passes.rewrite import Builder
 from backedge.passes.types import DType, tensor
+from onnx import parser
 
 from .hub import Model, boolean, f32, i64
 from .runner import Feeds, Runner
@@ -594,3 +597,12 @@ def test_branches_of_different_rank_are_refused() -> None:
     m.output(*m.op.branch(p, [x], then.graph, other.graph))
     with pytest.raises(Unsupported, match="different ranks"):
         lower_graph(m.graph)
+
+
+def test_stacks_of_the_smallest_floats_are_refused() -> None:
+    """OpenVINO's CPU writes beyond its memory, where it doesn't raise an error."""
+    model = parser.parse_model("""<ir_version: 11, opset_import: ["" : 23]>
+        g (float[n, 3] x) => (float4e2m1[n, 3] y) {
+            y = Scan <num_scan_inputs = 1, body = b (float[3] e) => (float4e2m1[3] q) { q = Cast <to = 23> (e) }> (x) }""")
+    with pytest.raises(Unsupported, match="stack of 4-bit floats"):
+        lower_graph(raise_graph(read_model(model)))

@@ -88,6 +88,8 @@ def _leave_stacked(
         certain: there is at least one pass.
     """
     op, body = assembly.op, assembly.body
+    if value.tensor.dtype is DType.FLOAT4E2M1:
+        raise Unsupported(node, "a stack of 4-bit floats, which OpenVINO's CPU doesn't write")
     flat = slot.part is not None
     axis = axis_of(node, slot.axis, rank_of(node, value) + (not flat))
     size = 1
