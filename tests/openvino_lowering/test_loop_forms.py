@@ -603,6 +603,7 @@ def test_stacks_of_the_smallest_floats_are_refused() -> None:
     """OpenVINO's CPU writes beyond its memory, where it doesn't raise an error."""
     model = parser.parse_model("""<ir_version: 11, opset_import: ["" : 23]>
         g (float[n, 3] x) => (float4e2m1[n, 3] y) {
-            y = Scan <num_scan_inputs = 1, body = b (float[3] e) => (float4e2m1[3] q) { q = Cast <to = 23> (e) }> (x) }""")
+            y = Scan <num_scan_inputs = 1, body = b (float[3] e) => (float4e2m1[3] q) {
+                q = Cast <to = 23> (e) }> (x) }""")
     with pytest.raises(Unsupported, match="stack of 4-bit floats"):
         lower_graph(raise_graph(read_model(model)))
