@@ -169,8 +169,8 @@ def test_a_list_of_none_in_a_window_is_none(tmp_path: Path) -> None:
     [
         (b"module {}", "no function to start with"),
         (b"module @m {", "expected"),
-        (b"ML\xefR\x01StableHLO_v1.0.0\0", ""),
-        (b"\xff\xff\xff\x7fML\xefR", ""),
+        (b"ML\xefR\x01StableHLO_v1.0.0\0", "missing data for top-level section"),
+        (b"\xff\xff\xff\x7fML\xefR", "neither HLO nor StableHLO"),
         (b"module { %0 = stablehlo.constant dense_resource<__elided__> : tensor<4xf32> }", "__elided__"),
         (_main("tensor<f32>", "func.return %x : tensor<f32>", "%x: tensor<i32>"), "expects different type"),
         (_main("tensor<f32>", "%y = stablehlo.nothing %x : tensor<f32>", "%x: tensor<f32>"), "nothing"),
