@@ -257,6 +257,30 @@ ROWS = {
     "plus_zero_of_integers": ("int64[3] x", "a = Add(x, none) y = Neg(a)", "Neg", "int64 none = {0}"),
     "not_twice": ("bool[3] x", "a = Not(x) b = Not(a) y = Or(b, x)", "Or"),
     "slice_of_all": ("float[3, 2] x", "a = Slice(x, zero, end) y = Neg(a)", "Neg", f"{AXIS}, int64[1] end = {{9}}"),
+    "slice_to_its_size": (
+        "float[A, B] x",
+        "e = Shape<start=1, end=2>(x) a = Slice(x, zero, e, one) y = Neg(a)",
+        "Neg",
+        f"{AXIS}, {ONE}",
+    ),
+    "slice_to_its_sizes": (
+        "float[A, B] x",
+        "e = Shape(x) a = Slice(x, start, e) y = Neg(a)",
+        "Neg",
+        "int64[2] start = {0, 0}",
+    ),
+    "slice_to_another_size": (
+        "float[A, B] x",
+        "e = Shape<start=0, end=1>(x) a = Slice(x, zero, e, one) y = Neg(a)",
+        "Shape Slice Neg",
+        f"{AXIS}, {ONE}",
+    ),
+    "slice_by_two_to_its_size": (
+        "float[A, B] x",
+        "e = Shape<start=1, end=2>(x) a = Slice(x, zero, e, one, two) y = Neg(a)",
+        "Shape Slice Neg",
+        f"{AXIS}, {ONE}, int64[1] two = {{2}}",
+    ),
     "slice_backwards": (
         "float[3, 2] x",
         "a = Slice(x, start, end, zero, step) y = Neg(a)",

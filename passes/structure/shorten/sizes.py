@@ -143,10 +143,22 @@ def expand(context: Context, node: Node) -> Value | None:
 def slice_of_all(context: Context, node: Node) -> Value | None:
     """Everything, in its order."""
     data, steps = node.inputs[0], node.input(4)
-    if data is None or static(data) is None or static(data) != static(node.output):
-        return None
-    forwards = steps is None or all(step > 0 for step in context.integers(steps) or [-1])
-    return data if forwards else None
+    listed = [1] if steps is None else context.integers(steps) or [-1]
+    same = data is not None and static(data) is not None and static(data) == static(node.output)
+    if (same and min(listed) > 0) or (set(listed) == {1} and _ends_at_sizes(context, node)):
+        return data
+    return None
+
+
+def _ends_at_sizes(context: Context, node: Node) -> bool:
+    """Whether a Slice begins at 0 and ends at the data's own sizes."""
+    data, shape = node.inputs[0], made_by(node.inputs[2], "Shape")
+    part = part_of_shape(shape) if shape is not None and shape.inputs[0] is data else None
+    if part is None or data is None or not data.rank or any(context.integers(node.inputs[1]) or [1]):
+        return False
+    own = list(range(*part))
+    axes = context.integers(node.input(3)) or [] if node.input(3) is not None else range(len(own))
+    return [axis % data.rank for axis in axes] == own
 
 
 def pad(context: Context, node: Node) -> Value | None:
