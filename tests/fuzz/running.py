@@ -145,8 +145,12 @@ def run_file(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[str
 
 
 def _run_apart(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[str] | None) -> Run:
-    """A file in a process of its own: OpenVINO's may die of any inputs after some that it has refused."""
-    outcomes = oracles.run_file(oracle, path, feeds, timeout=20)
+    """A file in a process of its own: OpenVINO's may die of any inputs after some that it has refused.
+
+    It is compiled once and run there and back through the inputs, as it is where it is used: sizes grow and shrink.
+    """
+    order = [*reversed(feeds), *feeds]
+    outcomes = oracles.run_file(oracle, path, order, timeout=20, options={"recompile": "never"})[len(feeds) :]
     if outcomes and outcomes[0].stage == "load":
         return Run([None] * len(feeds), [""] * len(feeds), outcomes[0].error)
     found = Run(coarse=any(one.coarse for one in outcomes))
