@@ -204,13 +204,13 @@ def test_bytes_of_branches_of_other_sizes(openvino: Runner, kind: str) -> None:
         np.testing.assert_array_equal(found, right, strict=True)
 
 
-@pytest.mark.parametrize("kind", ["float", "int64"])
+@pytest.mark.parametrize(("kind", "size"), [("float", "k"), ("int64", "k"), ("float", "1")])
 @pytest.mark.parametrize("inside", [False, True], ids=["outside", "in a loop"])
-def test_products_behind_branches_of_open_sizes(openvino: Runner, kind: str, inside: bool) -> None:
+def test_products_behind_branches_of_open_sizes(openvino: Runner, kind: str, size: str, inside: bool) -> None:
     """The first run of larger inputs is right as the ones behind it: OpenVINO's CPU would give a branch's memory to
     the product while it is needed."""
-    text = f"""t = If (c) <then_branch = a () => ({kind}[k] u) {{ u = Neg (v) }},
-        else_branch = b () => ({kind}[k] w) {{ w = Identity (v) }}>
+    text = f"""t = If (c) <then_branch = a () => ({kind}[{size}] u) {{ r = Reshape (v, length) u = Neg (r) }},
+        else_branch = b () => ({kind}[{size}] w) {{ w = Reshape (v, length) }}>
         f = Cast <to = 1> (t) s = Add (x, f) p = MatMul (s, m) o = Softmax (p)"""
     if inside:
         text = f"""y = Loop (two, "") <body = l (int64 i, bool g) => (bool on, float[n, 7] o) {{
@@ -220,7 +220,7 @@ def test_products_behind_branches_of_open_sizes(openvino: Runner, kind: str, ins
     graph = raise_graph(
         read_model(
             onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["": 21]>
-                g (float[n, 4] x, bool c, {kind}[k] v, float[4, 7] m) => (float[r, n, 7] y)
+                g (float[n, 4] x, bool c, {kind}[k] v, float[4, 7] m, int64[1] length) => (float[r, n, 7] y)
                 <int64 two = {{2}}> {{ {text} }}""")
         )
     )
@@ -232,6 +232,7 @@ def test_products_behind_branches_of_open_sizes(openvino: Runner, kind: str, ins
             "c": np.array(True),
             "v": np.array([2], "float32" if kind == "float" else kind),
             "m": m,
+            "length": np.array([1]),
         }
         for rows in (30, 30, 2, 500)
     ]

@@ -13,7 +13,7 @@ from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import merge
 from ..dialect import BODY_MAPS, InputMap, OutputMap
 from .context import context_of
-from .tools import i64, scalar, shape_of
+from .tools import i64, scalar
 
 
 def _branch(
@@ -60,22 +60,30 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
         if both[0].rank is None or both[0].rank != both[1].rank:
             raise Unsupported(node, f"the branches give {old.name!r} different ranks, or unknown ones")
     made = op.insert(twin, inputs, attributes, len(node.outputs), [value.type for value in node.outputs])
-    return [_settled(op, value) for value in ([made] if len(node.outputs) == 1 else made)]
+    hides = context_of(op).hides_sizes
+    given = zip(*(region.outputs for region in twin.regions.values()), strict=True)
+    return [
+        _settled(op, value, any(map(hides, both)))
+        for value, both in zip([made] if len(node.outputs) == 1 else made, given, strict=True)
+    ]
 
 
-def _settled(op: Builder, value: Value) -> Value:
+def _settled(op: Builder, value: Value, hidden: bool) -> Value:
     """What an If gives, in memory that OpenVINO's CPU gives to nothing else while it is needed.
 
     It plans the memory of what comes behind an If as if the sizes were known before the If has run, and takes that of
     the results for larger arrays. A layer whose result's sizes depend on values, as those of this Slice of everything,
     parts the plan in two, and what such a layer takes is safe.
+
+    Args:
+        hidden: OpenVINO may know less of its sizes than its type tells.
     """
     shape = value.tensor.shape or ()
-    axis = next((index for index, size in enumerate(shape) if not isinstance(size, int)), None)
+    axis = next((index for index, size in enumerate(shape) if hidden or not isinstance(size, int)), None)
     if axis is None:
         return value
-    end = op.Gather(shape_of(op, value), i64(op, [axis]), i64(op, 0))
-    return op.Slice(value, i64(op, [0]), end, i64(op, [1]), i64(op, [axis]))
+    end = op.Gather(op.ShapeOf(value), i64(op, [axis]), i64(op, 0))
+    return op.Slice(value, i64(op, [0]), end, i64(op, [1]), i64(op, [axis]), _types=[value.type])
 
 
 RULES = collect(globals())
