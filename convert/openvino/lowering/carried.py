@@ -7,9 +7,9 @@
 3. Before a pass it first fills the Parameters of slices, then one back edge after the other. A value that stands in
    the memory of a Parameter is gone by then: one that is a Parameter, and one that was computed in place.
    Elementwise operators work in place on a reshaped Parameter (though not on a Parameter), SoftMax and its kin on any,
-   and behind what it takes out as it does nothing, such as a Tile by 1; that SoftMax or MVN may be written in smaller
-   operators, of which it makes one. Updates of elements work in place on a
-   Parameter that nobody else reads, which is harmless only where each pass gets a new one.
+   and behind what it takes out as it does nothing, such as a Tile by 1; also where SoftMax or MVN is written in smaller
+   operators, of which it makes one. Updates of elements work in place on a Parameter that nobody else reads: that is
+   harmless only where each pass gets a new one.
 4. It fails to compile some loops that hand a Parameter on as it is.
 """
 
