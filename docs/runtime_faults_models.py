@@ -123,6 +123,7 @@ def _one_leaf(aggregate: str, base: str = ", base_values = [10.0, 20.0]") -> str
 
 # OpenVINO ----------------------------------------------------------------------------------------
 
+_NAMED = "the report names it where a trial meets it"
 _AVOIDED = "in IR that is written (`{}`)"
 
 
@@ -693,7 +694,7 @@ def openvino_size_by_bool() -> tuple[Any, Any]:
     "openvino",
     "Integers are divided in float32",
     "123456789 is 12345678 times 10, and 9",
-    "the report names it where a trial meets it",
+    _NAMED,
 )
 def openvino_wide_quotient() -> tuple[Any, Any]:
     x, y = np.array([123_456_789], np.int32), np.array([10], np.int32)
@@ -730,7 +731,18 @@ def openvino_overwritten_constant() -> tuple[Any, Any]:
     return [run([one])[0].item() for _ in range(3)], [2.0, 2.0, 2.0]
 
 
-@_fault("openvino", "exp(NaN) is infinity", "NumPy: NaN", "the report names it where a trial meets it")
+@_fault(
+    "openvino", "Infinite weights make nothing of the padding", "0 times infinity is NaN, as in ONNX Runtime", _NAMED
+)
+def openvino_weights_over_padding() -> tuple[Any, Any]:
+    def convolved(op: Any, x: Any) -> Any:
+        weights = op.constant(np.float32([1, np.inf]).reshape(1, 1, 2))
+        return op.convolution(x, weights, [1], [0], [1], [1])
+
+    return openvino_run(convolved, np.float32([[[1, 2]]])), [[[np.inf, np.nan]]]
+
+
+@_fault("openvino", "exp(NaN) is infinity", "NumPy: NaN", _NAMED)
 def openvino_exp_of_nan() -> tuple[Any, Any]:
     return openvino_run(lambda op, x: op.exp(x), np.array([np.nan], np.float32)), [np.nan]
 
@@ -764,7 +776,6 @@ def openvino_constant_stack() -> tuple[Any, Any]:
 
 # ONNX Runtime --------------------------------------------------------------------------------------
 
-_NAMED = "the report names it where a trial meets it"
 _DOUBTED = "what it gives then isn't believed"
 
 

@@ -78,6 +78,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "Cast CastLike", "makes an integer of its own choice of what no 32-bit integer is"),
         _habit("nan inf", "RoiAlign", _BY_ZERO),
+        _habit("nan inf", _CONVOLUTIONS, "leaves out the padding, of which weights that are no numbers make NaN"),
         _WAVES,
         _habit("inf", "Mod", "makes NaN of a remainder by infinity"),
         _habit("inf huge", "Gelu", "makes NaN of infinity, and infinity of huge numbers"),

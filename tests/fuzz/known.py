@@ -219,6 +219,10 @@ def _lowest(case: Case) -> bool:
     return bool(np.isneginf(case.first.astype(np.float64)).any())
 
 
+def _infinite_weights(case: Case) -> bool:
+    return len(case.operands) > 1 and not np.isfinite(np.asarray(case.operands[1]).astype(np.float64)).all()
+
+
 def _any_infinite(case: Case) -> bool:
     floats = [np.asarray(one) for one in case.operands if one is not None and np.asarray(one).dtype.kind == "f"]
     return not all(np.isfinite(one).all() for one in floats)
@@ -327,6 +331,7 @@ UNDEFINED = (
     _row("DynamicQuantizeLinear", _any_infinite, "NaN as an integer, which the zero point or a quotient is"),
     _row("Binarizer", _nan, "NaN on either side of a threshold, which ONNX Runtime refuses"),
     _row("DFT STFT", _infinite, "infinity: which sums are made of it is up to the algorithm"),
+    _row("Conv ConvTranspose", _infinite_weights, "infinite weights over padding, which OpenVINO leaves out"),
     _row("DeformConv", _any_infinite, "NaN and infinities: places of no number"),
     _row("RoiAlign", _any_infinite, "NaN and infinities beside a point, which ONNX Runtime multiplies by 0"),
     _row("GridSample", _nowhere, "NaN and infinities: places of no number"),
