@@ -437,8 +437,8 @@ class Builder:
         if regions is None:
             regions = {name: self.rewritten(region) for name, region in node.regions.items()}
         twin.regions = dict(regions)
-        for region in twin.regions.values() if node.domain == "" and node.captured else ():
-            self._return_own(region, node.captured)
+        for region in twin.regions.values() if node.domain == "" else ():
+            self._return_own(node, region)
         for index, old in enumerate(node.outputs):
             value = Value(self.claim(old.name) if old.name else "", old.type, twin, index)
             value.meta = old.meta
@@ -447,15 +447,17 @@ class Builder:
         self.graph.add_nodes([twin])
         return twin.outputs
 
-    def _return_own(self, region: Graph, captured: int) -> None:
-        """A region of ONNX's whose last node became one of its operands may give a value from outside as it is, which
-        ONNX Runtime doesn't load."""
-        outside = set(region.inputs[len(region.inputs) - captured :])
-        if not outside.isdisjoint(region.outputs):
-            inner = type(self)(self.rewriter, region)
-            region.outputs = [
-                inner.Identity(value, _types=[value.type]) if value in outside else value for value in region.outputs
-            ]
+    def _return_own(self, node: Node, region: Graph) -> None:
+        """Let nodes make what a region of ONNX's returns, where ONNX Runtime needs one: it loads no region that gives a
+        value from outside, and gives other memory for a Scan's inputs, for a Loop's iteration number, and for what
+        anything but a Loop gives twice."""
+        own, loop = len(region.inputs) - node.captured, node.op_type == "Loop"
+        taken = {*(region.inputs[:1] if loop else region.inputs[:own]), *region.inputs[own:]}
+        for index, value in enumerate(region.outputs):
+            if value in taken:
+                region.outputs[index] = type(self)(self.rewriter, region).Identity(value, _types=[value.type])
+            elif not loop:
+                taken.add(value)
 
     def rewritten(self, region: Graph, types: Iterable[Type | None] = (), around: Iterable[Value | None] = ()) -> Graph:
         """A region rewritten with its inputs and outputs as they are.

@@ -40,6 +40,9 @@ _UNCOPIED: dict[str, tuple[int | None, str]] = {
 }
 """Loops, how many of the body's inputs it loses so (None: all), and what it does."""
 
+_IF = b"\x22\x02If"
+"""An operator's name as it stands in a file, which two letters alone would be found in any."""
+
 _UNPOOL_SHAPE = 2
 
 _TEXT = 8
@@ -86,7 +89,7 @@ def onnxruntime_fault(path: Path) -> str:
     What the body of a loop gets without a node in between isn't copied for the body's result.
     """
     names = (*_UNCOPIED, "Dropout", "MaxUnpool", "Shrink", onnx_trees.TREES[0])
-    model = _model(path, tuple(name.encode() for name in names))
+    model = _model(path, (_IF, *(name.encode() for name in names)))
     for node in _nodes(model, onnx_trees.DOMAIN):
         what = onnx_trees.onnxruntime_fault(node) if node.op_type == onnx_trees.TREES[0] else ""
         if what:
@@ -98,6 +101,8 @@ def onnxruntime_fault(path: Path) -> str:
     for node in _nodes(model):
         if node.op_type == "MaxUnpool" and len(node.input) > _UNPOOL_SHAPE and node.input[_UNPOOL_SHAPE]:
             return "ONNX Runtime takes indices of MaxUnpool for those of the shape that is given"
+        if node.op_type in ("If", "Scan") and _gives_twice(node):
+            return f"ONNX Runtime leaves a result of {node.op_type} unset that is another one, too"
         first, what = _UNCOPIED.get(node.op_type, (0, ""))
         for attribute in node.attribute if what else ():
             given = {value.name for value in attribute.g.input[:first]}
@@ -127,6 +132,12 @@ def _shrunken(graph: Any, outside: dict[str, int]) -> Iterator[int | None]:
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
                 yield from _shrunken(inner, known)
+
+
+def _gives_twice(node: Any) -> bool:
+    """Whether a region of a node has one value for two results."""
+    names = [[value.name for value in attribute.g.output] for attribute in node.attribute]
+    return any(len(set(one)) < len(one) for one in names)
 
 
 def _moves_text(node: Any, body: Any) -> bool:

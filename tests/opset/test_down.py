@@ -12,7 +12,7 @@ from backedge.convert.onnx.write import to_model
 from backedge.passes.protos import ENUMS
 from backedge.passes.types import DType
 
-from .harness import converted, down, f32, i64, operators, parse
+from .harness import checked, converted, down, f32, i64, operators, parse
 
 
 @pytest.mark.parametrize("target", [12, 9])
@@ -318,3 +318,52 @@ def test_celu_before_there_was_one(shape: str, alpha: float) -> None:
     np.testing.assert_allclose(
         made, np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x / alpha)), rtol=1e-6, atol=1e-7
     )
+
+
+_RETURNED = {
+    # what stands for an Einsum that hands on, in what a body returns
+    "element": ("y = Scan <num_scan_inputs = 1, body = b (double e) => (double o) { o = E (e) }> (x)", [5, 6, 7]),
+    "state": (
+        "s, y = Scan <num_scan_inputs = 1, body = b (double q, double e) => (double p, double o) "
+        "{ p = E (q) o = Add (q, e) }> (two, x)",
+        [7, 8, 9],
+    ),
+    "state among the elements": (
+        "s, y = Scan <num_scan_inputs = 1, body = b (double q, double e) => (double p, double o) "
+        "{ p = Add (q, e) o = E (q) }> (two, x)",
+        [2, 7, 13],
+    ),
+    "given twice": (
+        "s, y = Scan <num_scan_inputs = 1, body = b (double e) => (double p, double o) { p = Neg (e) o = E (p) }> (x)",
+        [-5, -6, -7],
+    ),
+    "given twice by a branch": (
+        "c = Constant <value = bool {1}> () s, y = If (c) <then_branch = t () => (double[3] p, double[3] o) "
+        "{ p = Neg (x) o = F (p) }, else_branch = e () => (double[3] q, double[3] r) { q = Abs (x) r = Abs (q) }>",
+        [-5, -6, -7],
+    ),
+    "iteration number": (
+        'm = Constant <value = int64 {3}> () i = Loop (m, "") <body = b (int64 k, bool g) => (bool h, int64 o) '
+        "{ h = Identity (g) o = E (k) }> y = Cast <to = 11> (i)",
+        [0, 1, 2],
+    ),
+    "captured": (
+        'm = Constant <value = int64 {3}> () y = Loop (m, "") <body = b (int64 k, bool g) => (bool h, double o) '
+        "{ h = Identity (g) o = E (two) }>",
+        [2, 2, 2],
+    ),
+}
+
+
+@pytest.mark.parametrize("target", [9, 11])
+@pytest.mark.parametrize("body", _RETURNED)
+def test_what_a_body_returns_is_made_by_a_node(body: str, target: int) -> None:
+    """ONNX Runtime gives other memory for an input that a Scan's body returns, and for what is returned twice, the next
+    number for a Loop's own, and doesn't load what is captured and returned. An Einsum of one operand hands it on."""
+    nodes, wanted = _RETURNED[body]
+    for name, equation in (("E", "->"), ("F", "a->a")):
+        nodes = nodes.replace(f"= {name} (", f'= Einsum <equation = "{equation}"> (')
+    text = f"(double[3] x) => (double[3] y) <double two = {{2}}> {{ {nodes} }}"
+    session = onnxruntime.InferenceSession(checked(converted(parse(text, 12), target)).SerializeToString())
+    (found,) = session.run(None, {"x": np.array([5.0, 6, 7])})
+    np.testing.assert_array_equal(found, np.array(wanted, np.float64), strict=True)

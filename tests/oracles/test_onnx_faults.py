@@ -86,6 +86,28 @@ def test_onnxruntime_is_not_believed_about_stacked_text(tmp_path: Path, nodes: s
     assert (found.outputs["y"].tolist() != [x.tolist()] * 3) == (spoilt and kind == "string") == bool(found.fault)
 
 
+_TWICE = {
+    "If": """(float[2] x) => (float[2] y, float[2] z) { c = Constant <value = bool {1}> () y, z = If (c) <
+        then_branch = t () => (float[2] u, float[2] OUT) { u = Neg (x) w = Identity (u) },
+        else_branch = e () => (float[2] p, float[2] q) { p = Abs (x) q = Neg (x) }> }""",
+    "Scan": """(float[2] x) => (float[2] y, float[2] z) { y, z = Scan <num_scan_inputs = 1, body =
+        b (float e) => (float u, float OUT) { u = Neg (e) w = Identity (u) }> (x) }""",
+    "Loop": """(float x) => (float[2] y, float[2] z) { n = Constant <value = int64 {2}> () y, z = Loop (n, "") <body =
+        b (int64 i, bool g) => (bool h, float u, float OUT) { h = Identity (g) u = Neg (x) w = Identity (u) }> }""",
+}
+
+
+@pytest.mark.parametrize("again", ["u", "w"])
+@pytest.mark.parametrize("kind", _TWICE)
+def test_onnxruntime_is_not_believed_about_what_a_region_gives_twice(tmp_path: Path, kind: str, again: str) -> None:
+    path, x = tmp_path / "m.onnx", np.float32(7.5) if kind == "Loop" else np.float32([7.5, 7.5])
+    text = f'<ir_version: 10, opset_import: ["" : 21]> g {_TWICE[kind].replace("OUT", again)}'
+    onnx.save(onnx.parser.parse_model(text), path)
+    [found] = run_file("onnxruntime", path, [{"x": x}])
+    is_right = all((np.asarray(value) == -7.5).all() for value in found.outputs.values())
+    assert is_right == (kind == "Loop" or again == "w") == (not found.fault)
+
+
 _SHRUNKEN = {
     "alone": "(KIND[3] x) => (KIND[3] y) { y = Shrink <lambd = 0.05, bias = 0.1> (x) }",
     "in a branch": """(KIND[3] x) => (KIND[3] y) { c = Constant <value = bool {1}> () y = If (c) <
