@@ -47,6 +47,10 @@ def legalized(graph: Graph, operators: OperatorList, log: Log) -> Graph:
     if legalizer.refusals:
         raise NotLegal(legalizer.refusals)
     RemoveDead()(made)
+    copies = (node for _, node in made.walk() if node.op == ("", "Identity"))  # that bodies need for what they return
+    left = [Unsupported(node, reason) for node in copies if (reason := operators.objection(node))]
+    if left:
+        raise NotLegal(left)
     made.opsets = {
         domain: version
         for domain, version in {**graph.opsets, **made.opsets}.items()

@@ -141,6 +141,18 @@ def test_refusals_in_regions_are_all_told(tmp_path: Path) -> None:
     assert "4 nodes" in str(refusal.value)
 
 
+def test_a_body_returns_its_input_by_an_identity_alone(tmp_path: Path) -> None:
+    """Without one ONNX Runtime gives other memory."""
+    text = """<ir_version: 8, opset_import: ["" : 17]> g (float[3] x) => (float[3] y) {
+        y = Scan <num_scan_inputs = 1, body = b (float e) => (float o) { o = Identity (e) }> (x) }"""
+    onnx.save(parse_model(text), tmp_path / "a.onnx")
+    with pytest.raises(NotLegal, match="Identity"):
+        convert(tmp_path / "a.onnx", tmp_path / "b.onnx", only_ops=["Scan"], verify=0)
+    convert(tmp_path / "a.onnx", tmp_path / "b.onnx", only_ops=["Scan", "Identity"], verify=0)
+    (y,) = onnxruntime.InferenceSession(tmp_path / "b.onnx").run(None, {"x": np.float32([5, 6, 7])})
+    assert y.tolist() == [5, 6, 7]
+
+
 def test_a_note_is_told_once(tmp_path: Path) -> None:
     report = convert(SAMPLES / "rnn_scan_forward.onnx", tmp_path / "b.onnx", only_ops="core", unroll=64, verify=0)
     assert len([note for note in report.notes if "isn't unrolled" in note]) == 1
