@@ -26,6 +26,8 @@ _NO_SCALARS = frozenset(
 """Those of them that no scalar is given, since they always go along an axis."""
 _COERCING = frozenset(["Hardmax", "LogSoftmax", "Softmax"])
 """Those that before version 11 make a matrix whose second axis may be one of size 1 behind the last."""
+_SECOND_BY_DEFAULT = {("Concat", 1), *((name, 11) for name in _COERCING)}
+"""Versions whose axis is 1 by default."""
 _LISTED = {"CumProd": 1, "CumSum": 1, "Pad": 3, "Slice": 3, "Squeeze": 1, "Unsqueeze": 1}
 """Inputs that name axes, beside those of reductions."""
 _WITH_AXES = frozenset(["CenterCropPad", "MeanVarianceNormalization", "Resize", "Slice", "Squeeze", "Unsqueeze"])
@@ -69,7 +71,7 @@ def _named(node: Node, rank: int) -> Iterator[tuple[list[int], int, int]]:
     """The axes that are named, from how many axes on they are counted from the end, and how many more there may be."""
     name, along = node.op_type, max(rank, 1)  # what is declared as a scalar may have an axis all the same
     axis, axes = node.attributes.get("axis"), listed_axes(node)
-    if axis is None and name in _COERCING and node.version == 11:
+    if axis is None and (name, node.version) in _SECOND_BY_DEFAULT:
         axis = 1
     if isinstance(axis, int):
         if name in _OWN:

@@ -94,6 +94,7 @@ def ever_taken(domain: str, op_type: str) -> FormalTypes:
     return [frozenset(types) for types in found]
 
 
+_TEXT = "tensor(string)"
 _WHOLE = frozenset(["tensor(int32)", "tensor(int64)"])
 
 
@@ -104,12 +105,17 @@ def _whole_inputs(domain: str, op_type: str) -> Sequence[tuple[int, frozenset[st
 
 def never_taken(node: Node) -> str:
     """Which input of a node isn't of the integers that its operator takes at whatever version (sizes, places, axes,
-    numbers of passes), to be read behind its name; "" if none is."""
+    numbers of passes), or is text that it never takes, to be read behind its name; "" if none is."""
     for index, types in _whole_inputs(node.domain, node.op_type):
         value = node.input(index)
         name = None if value is None else spelled(value.type)
         if name is not None and value is not None and name not in types:
             return f": input {index} is {value.type}, which it doesn't take"
+    for index, value in enumerate(node.formal_inputs):
+        if value is not None and value.tensor.dtype is DType.STRING:
+            taken = ever_taken(node.domain, node.op_type)
+            if taken and _TEXT not in taken[min(index, len(taken) - 1)]:
+                return f": input {index} is {value.type}, which it doesn't take"
     return ""
 
 

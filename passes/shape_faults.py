@@ -98,12 +98,14 @@ def _rows_fault(node: Node) -> str:
 
 
 _FROM_SEVEN_ON = ELEMENTWISE - {"Clip"}  # whose bounds are scalars
+_NEVER_OTHERWISE = frozenset(["Max", "Mean", "Min", "Sum"])
+"""Those of them that had no other way to broadcast before version 7."""
 
 
 def broadcast_fault(node: Node) -> str:
     """Why operands aren't broadcast to one another, to be read behind the node's name; "" where they may be: none with
     a size of 0 is told, since a stack over no passes has other sizes in ONNX Runtime than here."""
-    if node.domain or node.op_type not in _FROM_SEVEN_ON or node.version < 7:
+    if node.domain or node.op_type not in _FROM_SEVEN_ON or (node.version < 7 and node.op_type not in _NEVER_OTHERWISE):
         return ""
     sizes: dict[int, int] = {}
     for value in node.formal_inputs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import onnx
 import onnxruntime
 import pytest
@@ -31,6 +32,9 @@ CASES: dict[tuple[str, int, int], str] = {
     ("BatchNormalization (pair, m, m, m, m)", 15, 1): "input 1 is of the shape [2, 3], for 5 channels",
     ("Gather (x, m)", 13, 1): "input 1 is float32[2, 3], which it doesn't take",
     ("Expand (x, vector)", 13, 1): "input 1 is float32[3], which it doesn't take",
+    ("Clip (words)", 6, 1): "input 0 is string[3], which it doesn't take",
+    ("Neg (words)", 13, 1): "input 0 is string[3], which it doesn't take",
+    ("Add (vector, words)", 7, 1): "input 1 is string[3], which it doesn't take",
     ("Concat <axis = 0> (m, vector)", 13, 1): "tensors of rank 2 and 1",
     ("Concat <axis = 0> (m, n)", 13, 1): "3 and 4 elements along axis 1",
     ("DepthToSpace <blocksize = 1> (three)", 13, 1): "input 0 is of rank 3; it must be of rank 4",
@@ -84,7 +88,7 @@ def model_of(call: str, opset: int, results: int) -> onnx.ModelProto:
         <ir_version: 9, opset_import: ["" : {opset}]>
         main (float[1, 1, 5, 1] x, float[2, 3] m, float[3, 4] n, float[3, 2, 2] three, float[2, 2, 2] two,
               float[1, 2, 2] one, float[1, 5, 4, 2] pair, int64[1] numbers, float[3] vector,
-              float scalar) => ({names}) <
+              float scalar, string[3] words) => ({names}) <
             float[2] pair2 = {{0, 1}}, float[1, 1, 1, 1] w = {{1}},
             int64 axis = {{3}}, int64[2] sizes = {{2, 2}}, float[4] n1 = {{1, 1, 1, 1}}
         > {{ {names} = {call} }}
@@ -122,4 +126,18 @@ def test_a_normalization_that_doesn_t_train_has_one_result() -> None:
     with pytest.raises(Exception, match="ONNXRuntimeError"):
         load(model)
     with pytest.raises(InvalidModel, match="has 3 outputs, and no training_mode"):
+        read_model(model)
+
+
+@pytest.mark.parametrize("operator", ["Max", "Mean", "Min", "Sum"])
+@pytest.mark.parametrize("opset", [6, 7])
+def test_other_sizes_before_broadcasting(operator: str, opset: int) -> None:
+    """ONNX Runtime finds out when it runs the model."""
+    model = onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : {opset}]>
+        main (float[3] x, float[4] y) => (z) {{ z = {operator} (x, y) }}""")
+    load(model)
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
+        feeds = {"x": np.zeros(3, np.float32), "y": np.zeros(4, np.float32)}
+        onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    with pytest.raises(InvalidModel, match="3 and 4 elements of axis -1 aren't broadcast"):
         read_model(model)
