@@ -758,7 +758,7 @@ GRAMS = 'mode = "TF", max_gram_length = 2, max_skip_count = 0, ngram_indexes = [
         (18, "Col2Im (b3, t, tt)", "input 1 and input 2 aren't of one image"),
         (20, "AffineGrid (i, t)", "input 0 is of rank 4; it must be of rank 3"),
         (20, "AffineGrid (b3, t)", "1 sizes and matrices of 4 by 4"),
-        (13, "MeanVarianceNormalization (x)", "3 axes of a tensor of rank 2"),
+        (13, "MeanVarianceNormalization (x)", "axis 2 of a tensor of rank 2"),
         (13, "ScatterND (x, zero, s)", "its indices are a scalar"),
         (9, f"TfIdfVectorizer <{GRAMS}, min_gram_length = 0, ngram_counts = [0, 1]> (t)", "0, which is no count"),
         (9, f"TfIdfVectorizer <{GRAMS}, min_gram_length = 1, ngram_counts = [0, 2]> (t)", "no n-grams of 2"),
