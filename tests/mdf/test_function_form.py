@@ -17,6 +17,7 @@ from backedge.convert.mdf.model import Model
 from backedge.convert.mdf.structure import model_from_tree, tree_from_model
 from backedge.convert.onnx.read import read_model
 from backedge.convert.onnx.write import to_model as to_onnx
+from backedge.passes.errors import InvalidModel
 from control_flow.cases import BY_NAME
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
@@ -360,3 +361,17 @@ def test_a_changed_file_says_what_it_says_now() -> None:
     (node,) = changed.graph.node
     assert (node.op_type, list(node.input)) == ("Div", ["v", "b"])
     assert numpy_helper.to_array(changed.graph.initializer[0]).tolist() == [5.0, 6.5]
+
+
+@pytest.mark.parametrize("kind", ["bool", "float32", "string"])
+def test_types_that_no_version_takes_are_told(kind: str) -> None:
+    """As of a file of ONNX: it would be written on, and no runtime would load it."""
+    model = parse_model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[4, 4] x, int64[2, 2] at) => (float[2] y) { y = GatherND (x, at) }""")
+    tree = tree_from_model(written(model))
+    node = tree["g"]["graphs"]["g"]["nodes"]["at"]
+    node["output_ports"]["at"]["type"] = kind
+    for port in node["input_ports"].values():
+        port["type"] = kind
+    with pytest.raises(InvalidModel, match=rf"input 1 is {kind}\[2, 2\], which it doesn't take"):
+        from_model(model_from_tree(tree))

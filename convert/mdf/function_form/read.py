@@ -49,7 +49,7 @@ def from_model(model: mdf.Model) -> Graph:
         graph = _Reader(model.graphs[0], opsets, calls, "the model", 0).graph(fields)
         for key, (proto, body) in functions.items():
             graph.functions[key] = _function(proto, body, calls)
-        check_forms(graph)
+        check_forms(graph, given=True)
     own = message_of(ModelProto, fields.get("model", {}), "the model")
     own.ClearField("graph")
     del own.functions[:]
