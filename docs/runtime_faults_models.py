@@ -791,6 +791,13 @@ def onnxruntime_pooled_infinity() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.full((1, 1, 2), -np.inf, np.float32)), [[[-np.inf]]]
 
 
+@_fault("onnxruntime", "Sums of integers stop at the type's limits", "two's complement, as of Add and in NumPy", _NAMED)
+def onnxruntime_limited_sum() -> tuple[Any, Any]:
+    text = "g (int32[2] x) => (int32[1] y) { y = ReduceSum (x) }"
+    x = np.array([2**31 - 1, 1], np.int32)
+    return onnxruntime_run(text, x=x), [int(x.sum(dtype=np.int32))]
+
+
 @_fault("onnxruntime", "ArgMax passes over NaN", "NumPy's argmax: the first NaN", _NAMED)
 def onnxruntime_argmax_nan() -> tuple[Any, Any]:
     text = "g (float[3] x) => (int64[1] y) { y = ArgMax (x) }"

@@ -48,6 +48,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
     "onnxruntime": (
         _habit("nan", "ReduceMax ReduceMin GlobalMaxPool MaxPool MaxRoiPool", "passes over NaN unless it comes first"),
         _habit("inf", "GlobalMaxPool MaxPool", "makes the lowest number of nothing but -infinity"),
+        _habit("wide", "ReduceProd ReduceSum", "stops at the limits of integers that overflow"),
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "Sign", "makes 0 of NaN in float16"),
         _habit("nan inf", "LogSoftmax", "makes numbers of NaN in float64, and NaN of nothing but infinity"),

@@ -242,6 +242,7 @@ def test_a_habit_is_told_of_the_runtime_the_operator_and_the_value():
     )
     assert known_habit("xla", {"Add": ["denormal"]}) != "" and known_habit("xla", {"Add": ["nan"]}) == ""
     assert known_habit("mdf", {"ReduceMax": ["nan"]}) == ""
+    assert known_habit("onnxruntime", {"ReduceProd": ["wide"]}) != "" == known_habit("mdf", {"ReduceProd": ["wide"]})
     assert known_habit("openvino", {"Conv": ["inf"]}) != "" and known_habit("onnxruntime", {"Conv": ["inf"]}) == ""
     assert known_habit("onnxruntime", {"GlobalMaxPool": ["inf"]}).startswith("GlobalMaxPool is given infinity")
     assert known_habit("onnxruntime", {"LSTM": ["inf"]}) != "" and known_habit("onnxruntime", {"LSTM": ["one"]}) == ""
