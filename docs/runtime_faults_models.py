@@ -475,6 +475,20 @@ def openvino_endless_choice() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "Absolute values of what is joined reach all that reads it",
+    "Concat-1: the parts, one behind the other",
+    "in IR that is written: an axis more stands around the Abs; what it gives for other IR isn't believed",
+)
+def openvino_joined_absolutes() -> tuple[Any, Any]:
+    def joined(op: Any, x: Any) -> Any:
+        both = op.concat([x, x], 0)
+        return op.subtract(both, op.abs(both))
+
+    return openvino_run(joined, np.float32([-1, 2])), [-2.0, 0.0, -2.0, 0.0]
+
+
+@_fault(
+    "openvino",
     "An update in the body of a loop changes the value outside that it updates",
     "Loop-5: an invariant input is the same in each pass",
     "in IR that is written: such values are copied first",

@@ -33,6 +33,8 @@ _IMAGE = 2  # input of Proposal
 TIES = "OpenVINO leaves open which of equal scores comes first, and this run has some"
 FEW = "OpenVINO leaves the scores of proposals undefined that there aren't, and this run has fewer than asked for"
 NO_IMAGE = "OpenVINO proposes nothing for an image without a size"
+LOOPS = {"Loop", "TensorIterator"}
+ABSOLUTE = "OpenVINO gives the absolute values of what is joined to all that reads it, where one Abs does"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,26 @@ class Sorted:
     among: Among
     layer: str
     boxes: int  # of each image, 0 where that isn't known
+
+
+def bodies_of(node: Any) -> list[Any]:
+    """The models that a layer of OpenVINO's runs."""
+    kind = node.get_type_name()
+    if kind == "If":
+        return [node.get_function(branch) for branch in (0, 1)]
+    return [node.get_function()] if kind in LOOPS else []
+
+
+def spoils_joined(model: Any) -> bool:
+    """Whether an Abs, outside of bodies or in one, reads a Concat that something else reads, too."""
+    for node in model.get_ops():
+        if node.get_type_name() == "Abs":
+            joined = node.input_value(0)
+            if joined.node.get_type_name() == "Concat" and len(joined.get_target_inputs()) > 1:
+                return True
+        if any(map(spoils_joined, bodies_of(node))):
+            return True
+    return False
 
 
 def watch(model: Any) -> list[Sorted]:

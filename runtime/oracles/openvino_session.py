@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ...passes.types import DType
-from .openvino_faults import faults, watch
+from .openvino_faults import ABSOLUTE, LOOPS, bodies_of, faults, spoils_joined, watch
 from .openvino_module import openvino as ov
 from .outcome import Batch, Values
 from .packing import pack, unpack
@@ -59,7 +59,6 @@ _DTYPES: dict[str, DType] = {
     "string": DType.STRING,
 }
 _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": False}
-_LOOPS = {"Loop", "TensorIterator"}
 _ENOUGH_THREADS = 2
 _LARGEST_EXPORT = 1 << 26  # bytes of a model's files, beyond which it isn't held in memory once more
 
@@ -83,6 +82,7 @@ class OpenvinoSession:
         self._outputs = [output_name(node) for node in self._model.get_results()]
         self._computed = computed_variables(self._model)
         self._shares = has_shared_branches(self._model)
+        self._fault = ABSOLUTE if spoils_joined(self._model) else ""
         self._sorted = watch(self._model)
         self._compiled = self._compile()
 
@@ -140,7 +140,8 @@ class OpenvinoSession:
         scores = [from_tensor(request.get_tensor(compiled.outputs[one.result]), one.layer) for one in self._sorted]
         for name, state in states.items():
             outputs[state_output_name(name)] = from_tensor(state.state, name)
-        return outputs, range_fault([*feeds.values(), *outputs.values()]) or faults(self._sorted, scores)
+        fault = self._fault or range_fault([*feeds.values(), *outputs.values()])
+        return outputs, fault or faults(self._sorted, scores)
 
 
 def _size(path: Path) -> int:
@@ -161,8 +162,8 @@ def output_name(result: Any) -> str:
 def has_open_loops(model: ov.Model) -> bool:
     """Whether a loop, at any depth, has a result that isn't of one shape only."""
     return any(
-        (node.get_type_name() in _LOOPS and any(one.get_partial_shape().is_dynamic for one in node.outputs()))
-        or any(map(has_open_loops, _bodies(node)))
+        (node.get_type_name() in LOOPS and any(one.get_partial_shape().is_dynamic for one in node.outputs()))
+        or any(map(has_open_loops, bodies_of(node)))
         for node in model.get_ops()
     )
 
@@ -174,7 +175,7 @@ def has_shared_branches(model: ov.Model) -> bool:
     """
     return any(
         (node.get_type_name() == "If" and any(map(_is_shared, node.outputs())))
-        or any(map(has_shared_branches, _bodies(node)))
+        or any(map(has_shared_branches, bodies_of(node)))
         for node in model.get_ops()
     )
 
@@ -182,12 +183,6 @@ def has_shared_branches(model: ov.Model) -> bool:
 def _is_shared(result: ov.Output) -> bool:
     takers = {one.get_node().get_type_name() for one in result.get_target_inputs()}
     return result.get_partial_shape().is_dynamic and not takers <= {"Slice", "ShapeOf", "Result"}
-
-
-def _bodies(node: ov.Node) -> list[ov.Model]:
-    if node.get_type_name() == "If":
-        return [node.get_function(branch) for branch in (0, 1)]
-    return [node.get_function()] if node.get_type_name() in _LOOPS else []
 
 
 def computed_variables(model: Any) -> set[str]:

@@ -994,3 +994,27 @@ def test_choices_by_a_known_condition(openvino: Runner, condition: bool) -> None
     ((a, b),) = openvino.lowered(graph, [{"x": np.array(0.5), "y": y}])
     np.testing.assert_array_equal(a, np.array(7.0 if condition else 4.5), strict=True)
     np.testing.assert_array_equal(b, np.ones_like(y) if condition else y, strict=True)
+
+
+_JOINED = {
+    "alone": "y = Identity (c) z = Abs (c)",
+    "behind a view": "f = Constant <value_ints = [1, -1]> () y = Reshape (c, f) z = Abs (c)",
+    "multiplied": "k = ConstantOfShape <value = float[1] {1}> (s) y = Mul (c, k) z = Abs (c)",
+    "behind a Tile by one": "o = Constant <value_ints = [1]> () t = Tile (c, o) y = Identity (c) z = Abs (t)",
+}
+
+
+@pytest.mark.parametrize("text", _JOINED.values(), ids=_JOINED)
+@pytest.mark.parametrize("sizes", ["2", "n"])
+@pytest.mark.parametrize("inside", [False, True], ids=["outside", "in a loop"])
+def test_absolute_values_of_what_is_joined(openvino: Runner, text: str, sizes: str, inside: bool) -> None:
+    """OpenVINO would take them of the parts, and give them to what reads the joined vector, too."""
+    text = f"c = Concat <axis = 0> (x, x) s = Shape (c) {text}"
+    if inside:
+        text = f"""one = Constant <value = int64 {{1}}> () ys, zs = Loop (one, "") <body = b (int64 i, bool g) =>
+            (bool h, float y, float z) {{ h = Identity (g) {text} }}> d = Constant <value_ints = [4]> ()
+            y_ = Reshape (ys, d) z_ = Reshape (zs, d)"""
+    graph = graph_of(f"g (float[{sizes}] x) => (float {'y_, float z_' if inside else 'y, float z'}) {{ {text} }}")
+    ((y, z),) = openvino.lowered(graph, [{"x": f32([-1, 2])}])
+    np.testing.assert_array_equal(y.reshape(-1), f32([-1, 2, -1, 2]))
+    np.testing.assert_array_equal(z.reshape(-1), f32([1, 2, 1, 2]))

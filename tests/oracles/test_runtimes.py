@@ -715,6 +715,21 @@ def test_openvino_runs_branches_of_open_sizes_in_memory_that_is_large_enough(tmp
         np.testing.assert_allclose(found, scores / scores.sum(1, keepdims=True), rtol=1e-5)
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_openvino_is_not_believed_about_absolute_values_of_what_is_joined(tmp_path, both):
+    """It is wrong exactly where its answer is called a fault: where something else reads what is joined, too."""
+
+    def build(ov, op):
+        x = op.parameter([2], ov.Type.f32, name="x")
+        joined = op.concat([x, x], 0)
+        return ov.Model([op.result(op.abs(joined)), *([op.result(joined)] if both else [])], [x], "joined")
+
+    [found] = run_file("openvino", openvino_file(tmp_path, build), [{"x": np.float32([-1, 2])}])
+    first, *others = [value.tolist() for value in found.outputs.values()]
+    assert first == [1, 2, 1, 2]
+    assert (others != [[-1, 2, -1, 2]] * both) == both == bool(found.fault)
+
+
 @pytest.mark.parametrize("type_name", ["bf16", "f16", "f8e4m3", "i4", "f64", "boolean", "string", "u8"])
 @pytest.mark.parametrize("size", [3, 0])
 def test_openvino_element_types(tmp_path, type_name, size):

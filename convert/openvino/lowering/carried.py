@@ -205,6 +205,11 @@ def _begins_normalization(graph: Graph, node: Node) -> bool:
     return less.producer is not None and less.producer.op_type in _SHIFTS and less.producer.input(0) is x
 
 
+def hands_on(node: Node) -> bool:
+    """Whether a layer may hand on what it is given first, as it is, and not be there for OpenVINO."""
+    return node.op_type in _VIEWS | _TAKEN_OUT and _may_do_nothing(node)
+
+
 def _may_do_nothing(node: Node) -> bool:
     """Whether neither type nor sizes tell that the result is another array than each operand."""
     return any(value is not None and not conflict(value.type, node.outputs[0].type) for value in node.inputs)

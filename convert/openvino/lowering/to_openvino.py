@@ -27,6 +27,7 @@ from . import (
     shape,
     text,
 )
+from .absolutes import part_absolutes
 from .admission import check_interface, check_types, limits
 from .constant_loops import hide_constants
 from .constants import check_constants, separate_results
@@ -79,6 +80,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
+    part_absolutes(lowered, lambda inner: LayerBuilder(rewriter, inner))
     hide_constants(lowered, lambda inner: LayerBuilder(rewriter, inner), context)
     check_constants(lowered)
     separate_results(lowered, rewriter.names)
