@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import onnx
 from onnx import TensorProto, TypeProto, shape_inference
 
@@ -172,8 +173,13 @@ def infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[T
         known = value.type
         if known is None or (isinstance(known, TensorType) and known.dtype is None):
             return [None] * len(node.outputs)
-        types[name] = type_to_proto(_counted(node) if index == 3 and node.op == ("", "Resize") else known, node)
         known_data = small[index]
+        if index == 3 and node.op == ("", "Resize"):
+            known = _counted(node)
+        elif index == 3 and node.op == ("", "Pad"):  # axes, of which its inference function reads int64 alone
+            known = TensorType(DType.INT64, value.tensor.shape)
+            known_data = None if known_data is None else TensorData.of(known_data.numpy().astype(np.int64))
+        types[name] = type_to_proto(known, node)
         if known_data is not None and known_data.dtype is not DType.STRING:
             data[name] = tensor_to_proto(known_data, name)
     proto.output.extend(f"o{index}" for index in range(len(node.outputs)))
