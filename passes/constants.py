@@ -28,6 +28,13 @@ def constant_array(value: Value | None) -> Any:
     return None if value is None else value.array()
 
 
+def same_truth(condition: np.ndarray[Any, Any] | None) -> bool | None:
+    """Whether a condition holds for all elements (True) or for none (False); None where there is neither, nor any."""
+    if condition is None or not condition.size or condition.all() != condition.any():
+        return None
+    return bool(condition.all())
+
+
 def small_constant(value: Value | None) -> TensorData | None:
     """The data of a constant such as axes, pads and shapes are; None for others."""
     shape = value.tensor.static_shape if value is not None else None

@@ -7,27 +7,23 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
-import numpy as np
 import onnx
 from onnx import TensorProto, TypeProto, shape_inference
 
 from . import loop as loops
-from .attention_sizes import last_sizes
 from .constants import MOST_DATA, constant_node_data, small_constant
-from .equations import einsum_shape
 from .graph import Graph, Node, Value
 from .infer_elementwise import infer_elementwise
 from .infer_formal import completed
+from .infer_mistakes import MISTAKEN_DEFAULTS, corrected, is_miscounted, readable
 from .infer_ml import DOMAIN as ML
 from .infer_ml import TOKENIZER, infer_ml
 from .infer_rank import with_rank
-from .preconditions import required
 from .protos import AttributeRef, TypedList, attribute_to_proto, tensor_to_proto, type_from_proto, type_to_proto
 from .schema_check import problem
 from .schemas import schema
 from .tensor import TensorData
-from .types import Dim, DType, OptionalType, Shape, TensorType, Type, conflict, merge, tensor
-from .windows import sizes_of_pool
+from .types import DType, OptionalType, Shape, TensorType, Type, conflict, merge, tensor
 
 FORMAL = "formal"
 """Key in the `meta` of a region's input: the type that the model itself declares for it."""
@@ -76,7 +72,7 @@ def _inferred(node: Node, data: Sequence[TensorData | None]) -> tuple[Sequence[T
     if problem(node):
         return types, False
     known = _by_schema(node, data)
-    return with_rank(node, completed(node, _corrected(node, types if known is None else known))), known is None
+    return with_rank(node, completed(node, corrected(node, types if known is None else known))), known is None
 
 
 _MOST_REMEMBERED = 4096
@@ -114,46 +110,12 @@ def small_data(value: Value, look: Look | None = None) -> TensorData | None:
     return data if data is not None and data.size <= MOST_DATA else None
 
 
-def _corrected(node: Node, types: Sequence[Type | None]) -> Sequence[Type | None]:
-    """The types, with sizes that ONNX's inference doesn't see: a tensor without elements has none that isn't zero, a
-    pool no window that would begin in the padding at the end, an Attention what its operands have."""
-    if sizes := sizes_of_pool(node):
-        return [_with_last(found, sizes[0]) for found in types]
-    if node.op == ("", "Attention"):
-        return [_with_last(found, last) for found, last in zip(types, last_sizes(node), strict=False)]
-    if node.op == ("", "Einsum"):
-        (found,) = types
-        return [TensorType(found.dtype, einsum_shape(node))] if isinstance(found, TensorType) else types
-    shape = node.inputs[0].tensor.shape if node.op == ("", "NonZero") and node.inputs[0] is not None else None
-    if shape is None or 0 not in shape:
-        return types
-    return [TensorType(DType.INT64, (len(shape), 0))]
-
-
-def _with_last(type: Type | None, sizes: tuple[Dim, ...]) -> Type | None:
-    """The type with these sizes along its last axes."""
-    if not isinstance(type, TensorType) or type.shape is None or len(type.shape) < len(sizes):
-        return type
-    return TensorType(type.dtype, (*type.shape[: len(type.shape) - len(sizes)], *sizes))
-
-
 def _by_schema(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None] | None:
     """The types that the operator's own inference function finds; None where it finds a fault."""
     try:
         return infer_strictly(node, small)
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, onnx.checker.ValidationError):
         return None
-
-
-_MISTAKEN = {("", "STFT"): {"onesided": 1}}
-"""Defaults that an operator's inference function takes for other values than its schema says."""
-
-
-def _counted(node: Node) -> TensorType:
-    """The type of a Resize's sizes, one for each axis: where their number is open, its inference function counts 0."""
-    sizes, axes, x = required(node, 3).tensor, node.attributes.get("axes"), required(node, 0)
-    count = len(axes) if isinstance(axes, list) else x.rank
-    return sizes if sizes.static_shape is not None or count is None else TensorType(sizes.dtype, (count,))
 
 
 def infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[Type | None]:
@@ -173,17 +135,12 @@ def infer_strictly(node: Node, small: Sequence[TensorData | None]) -> Sequence[T
         known = value.type
         if known is None or (isinstance(known, TensorType) and known.dtype is None):
             return [None] * len(node.outputs)
-        known_data = small[index]
-        if index == 3 and node.op == ("", "Resize"):
-            known = _counted(node)
-        elif index == 3 and node.op == ("", "Pad"):  # axes, of which its inference function reads int64 alone
-            known = TensorType(DType.INT64, value.tensor.shape)
-            known_data = None if known_data is None else TensorData.of(known_data.numpy().astype(np.int64))
+        known, known_data = readable(node, index, known, small[index])
         types[name] = type_to_proto(known, node)
         if known_data is not None and known_data.dtype is not DType.STRING:
             data[name] = tensor_to_proto(known_data, name)
     proto.output.extend(f"o{index}" for index in range(len(node.outputs)))
-    for name, value in {**_MISTAKEN.get(node.op, {}), **node.attributes}.items():
+    for name, value in {**MISTAKEN_DEFAULTS.get(node.op, {}), **node.attributes}.items():
         if isinstance(value, AttributeRef):
             return [None] * len(node.outputs)
         proto.attribute.append(attribute_to_proto(name, value, node))
@@ -209,19 +166,13 @@ def _infer(graph: Graph, known: bool) -> None:
     """What is declared wins, but for what follows from a pool of which ONNX's older inference finds other sizes."""
     doubted: set[Value | None] = set()
     for node in graph.topological():
-        follows = not doubted.isdisjoint(node.inputs) or _is_miscounted(node)
+        follows = not doubted.isdisjoint(node.inputs) or is_miscounted(node)
         doubted.update(node.outputs if follows else ())
         if not known and not follows and not node.regions and all(_is_settled(value.type) for value in node.outputs):
             continue
         for value, found in zip(node.outputs, infer_node(node), strict=False):
             if found is not None:
                 value.type = found if follows and conflict(value.type, found) else merge(value.type, found)
-
-
-def _is_miscounted(node: Node) -> bool:
-    """Whether it is a pool that ONNX's inference before version 22 finds more windows of than there are."""
-    sizes = sizes_of_pool(node)
-    return sizes is not None and sizes[0] != sizes[1]
 
 
 def _is_settled(type: Type | None) -> bool:

@@ -6,7 +6,7 @@ ones, and must not count as the only one. Others leave part of their answer as i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -47,24 +47,20 @@ class Sorted:
     boxes: int  # of each image, 0 where that isn't known
 
 
-def bodies_of(node: Any) -> list[Any]:
-    """The models that a layer of OpenVINO's runs."""
-    kind = node.get_type_name()
-    if kind == "If":
-        return [node.get_function(branch) for branch in (0, 1)]
-    return [node.get_function()] if kind in LOOPS else []
+def layers(model: Any) -> Iterator[tuple[Any, str]]:
+    """Every layer of an OpenVINO model and its type, those in bodies and branches included."""
+    for node in model.get_ops():
+        kind = node.get_type_name()
+        yield node, kind
+        bodies = ((0,), (1,)) if kind == "If" else ((),) if kind in LOOPS else ()
+        for body in bodies:
+            yield from layers(node.get_function(*body))
 
 
 def spoils_joined(model: Any) -> bool:
     """Whether an Abs, outside of bodies or in one, reads a Concat that something else reads, too."""
-    for node in model.get_ops():
-        if node.get_type_name() == "Abs":
-            joined = node.input_value(0)
-            if joined.node.get_type_name() == "Concat" and len(joined.get_target_inputs()) > 1:
-                return True
-        if any(map(spoils_joined, bodies_of(node))):
-            return True
-    return False
+    read = (node.input_value(0) for node, kind in layers(model) if kind == "Abs")
+    return any(one.node.get_type_name() == "Concat" and len(one.get_target_inputs()) > 1 for one in read)
 
 
 def watch(model: Any) -> list[Sorted]:

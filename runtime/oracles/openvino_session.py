@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from ...passes.types import DType
-from .openvino_faults import ABSOLUTE, LOOPS, bodies_of, faults, spoils_joined, watch
+from .openvino_faults import ABSOLUTE, LOOPS, faults, layers, spoils_joined, watch
 from .openvino_module import openvino as ov
 from .outcome import Batch, Values
 from .packing import pack, unpack
@@ -161,11 +161,8 @@ def output_name(result: Any) -> str:
 
 def has_open_loops(model: ov.Model) -> bool:
     """Whether a loop, at any depth, has a result that isn't of one shape only."""
-    return any(
-        (node.get_type_name() in LOOPS and any(one.get_partial_shape().is_dynamic for one in node.outputs()))
-        or any(map(has_open_loops, bodies_of(node)))
-        for node in model.get_ops()
-    )
+    results = (one for node, kind in layers(model) if kind in LOOPS for one in node.outputs())
+    return any(one.get_partial_shape().is_dynamic for one in results)
 
 
 def has_shared_branches(model: ov.Model) -> bool:
@@ -173,11 +170,7 @@ def has_shared_branches(model: ov.Model) -> bool:
 
     It doesn't where nothing but a Slice takes the result, whose own sizes depend on values.
     """
-    return any(
-        (node.get_type_name() == "If" and any(map(_is_shared, node.outputs())))
-        or any(map(has_shared_branches, bodies_of(node)))
-        for node in model.get_ops()
-    )
+    return any(_is_shared(one) for node, kind in layers(model) if kind == "If" for one in node.outputs())
 
 
 def _is_shared(result: ov.Output) -> bool:

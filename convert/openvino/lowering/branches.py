@@ -56,12 +56,12 @@ def branch(op: Builder, node: Node) -> Sequence[Value]:
         body, (taken, given) = f"{name}_body", BODY_MAPS[f"{name}_body"]
         twin.regions[body], attributes[taken] = _branch(op, node, body, node.regions[name], inputs)
         attributes[given] = results
-    for old, *both in zip(node.outputs, *(region.outputs for region in twin.regions.values()), strict=True):
+    given = list(zip(*(region.outputs for region in twin.regions.values()), strict=True))
+    for old, both in zip(node.outputs, given, strict=True):
         if both[0].rank is None or both[0].rank != both[1].rank:
             raise Unsupported(node, f"the branches give {old.name!r} different ranks, or unknown ones")
     made = op.insert(twin, inputs, attributes, len(node.outputs), [value.type for value in node.outputs])
     hides = context_of(op).hides_sizes
-    given = zip(*(region.outputs for region in twin.regions.values()), strict=True)
     return [
         _settled(op, value, any(map(hides, both)))
         for value, both in zip([made] if len(node.outputs) == 1 else made, given, strict=True)

@@ -184,7 +184,7 @@ def _is_exposed(graph: Graph, node: Node, in_place: frozenset[str]) -> bool:
         if node.op_type in in_place or _begins_normalization(graph, node):
             return True
         is_view = node.op_type in _VIEWS
-        if not is_view and not (node.op_type in _TAKEN_OUT and _may_do_nothing(node)):
+        if not is_view and not hands_on(node):
             continue
         users = {user for value in node.outputs for user, _ in graph.uses(value)}
         if is_view and (node.output in graph.outputs or any(user.op_type not in _FRESH for user in users)):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ....passes.constants import same_truth
 from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, flag, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
@@ -71,11 +72,10 @@ def where(op: Builder, node: Node) -> Value:
     """Of bools without Select, which OpenVINO doesn't load where what is chosen turns out to be the condition; what a
     known condition chooses, as it is: of float64 OpenVINO replaces such a Select that is added to for ever."""
     condition, a, b = (required(node, index) for index in range(3))
-    known = condition.array()
-    if known is not None and known.size and known.all() == known.any():
-        taken = a if known.all() else b
-        if taken.tensor.static_shape == node.output.tensor.static_shape is not None:
-            return taken
+    holds = same_truth(condition.array())
+    taken = a if holds else b
+    if holds is not None and taken.tensor.static_shape == node.output.tensor.static_shape is not None:
+        return taken
     if a.tensor.dtype is DType.BOOL:
         return op.LogicalOr(op.LogicalAnd(condition, a), op.LogicalAnd(op.LogicalNot(condition), b))
     return chosen(op, condition, a, b)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...constants import same_truth
 from ...graph import Node, Value
 from ...protos import DTYPES, ENUMS
 from ...types import DType, Shape, TensorType
@@ -126,10 +127,10 @@ def truth(context: Context, node: Node) -> Value | None:
 
 def chosen(context: Context, node: Node) -> Value | None:
     """Where of one condition for all elements, which is a constant: an operand that has the shape of the result."""
-    condition = context.constant(node.inputs[0])
-    if condition is None or not condition.size or condition.all() != condition.any():
+    holds = same_truth(context.constant(node.inputs[0]))
+    if holds is None:
         return None
-    operand = node.inputs[1 if condition.all() else 2]
+    operand = node.inputs[1 if holds else 2]
     return operand if certain(operand) == certain(node.output) is not None else None
 
 
