@@ -111,6 +111,18 @@ def scaled_elu(op: Builder, node: Node) -> Value:
     return op.Mul(op.Elu(x, alpha=attrs.float("alpha")), numbers(op, attrs.float("gamma"), dtype_of(node, x)))
 
 
+@rule("", "ThresholdedRelu")
+def above_threshold(op: Builder, node: Node) -> Value:
+    """ThresholdedRelu-22: x where it is above alpha, else 0.
+
+    `alpha` is a float32, and halves are compared in it, as in runtimes; ONNX's own body rounds it to a half, which may
+    be above it.
+    """
+    x = expr(op, required(node, 0))
+    is_above = expr(op, x.value(), working(node, x.value())) > NodeAttributes(node).float("alpha")
+    return where(is_above, x, 0).value()
+
+
 @rule("", "Gemm")
 def general_product(op: Builder, node: Node) -> Value:
     """Gemm-13: alpha * A B + beta * C, A and B transposed where it is asked for. Halves in float32 where the product,

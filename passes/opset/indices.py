@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..build import Expr, computed, concat, expr, length_of, product, reshape, squeeze, where
+from ..build import Expr, computed, concat, expr, length_of, product, reshape, size_of, squeeze, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import rank_of, required
+from ..sizes import is_below
 from ..types import DType
 from .build import StepBuilder
 from .offsets import (
@@ -169,14 +170,23 @@ def _either(op: StepBuilder, node: Node, back: bool) -> Value:
 
 
 def _kept(op: StepBuilder, node: Node) -> Value:
-    """Compress-9: the elements under the condition, by their positions."""
-    data, condition = required(node, 0), constant(node, 1)
+    """Compress-9: the elements under the condition, by their positions.
+
+    What a condition has more than the axis has elements is left out, as in ONNX Runtime.
+    """
     axis = attribute(node, "axis")
-    if condition is not None:
-        indices = numbers(op, np.flatnonzero(condition))
+    data = required(node, 0) if axis is not None else reshape(op, required(node, 0), [-1])
+    axis = axis or 0
+    condition, known = expr(op.newest, required(node, 1)), constant(node, 1)
+    most = None if data.tensor.shape is None else data.tensor.shape[axis]
+    if known is not None and isinstance(most, int):
+        indices = numbers(op, np.flatnonzero(known[:most]))
     else:
-        indices = squeeze(op.newest, op.at(9).NonZero(required(node, 1)), [0])
-    return op.Gather(reshape(op, data, [-1]) if axis is None else data, indices, axis=axis or 0)
+        length = None if condition.shape is None else condition.shape[0]
+        if length is None or most is None or is_below(most, length) is not False:
+            condition = condition[: size_of(op.newest, data, axis)]
+        indices = squeeze(op.newest, op.at(9).NonZero(condition.value()), [0])
+    return op.Gather(data, indices, axis=axis)
 
 
 def _not_zero(op: StepBuilder, node: Node) -> Value:

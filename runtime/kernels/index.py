@@ -154,8 +154,9 @@ def _distinct(rows: list[tuple[Any, ...]]) -> tuple[Array, Array, Array]:
 
 
 def compress(attrs: Attributes, x: Array, condition: Array) -> Array:
+    """What the condition has more than the axis has elements is left out, as in ONNX Runtime."""
     axis = normal_axis(attrs.int("axis"), x.ndim) if attrs.has("axis") else None
-    return np.compress(condition, x, axis=axis)
+    return np.compress(condition[: x.size if axis is None else x.shape[axis]], x, axis=axis)
 
 
 def array_feature_extractor(_: Attributes, x: Array, indices: Array) -> Array:

@@ -18,6 +18,7 @@ from openvino_lowering.sweep import difference
 FLOAT, INT64, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
 KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.int64): INT64, np.dtype(object): STRING}
 KINDS |= {np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.int32): TensorProto.INT32}
+KINDS[np.dtype(np.float16)] = TensorProto.FLOAT16
 
 
 WORDS = np.array(["cat", "", "dög", "horse", "cats", "cat"], object)

@@ -189,6 +189,7 @@ def test_unique_rows_in_order_of_appearance() -> None:
 
 def test_compress_without_axis() -> None:
     same(run_op("Compress", f32([[1, 2], [3, 4]]), np.array([False, True, True])), f32(2, 3))
+    same(run_op("Compress", f32([1, 2]), np.array([False, True, True])), f32([2]))  # as ONNX Runtime
 
 
 def test_triangles_beyond_the_matrix() -> None:

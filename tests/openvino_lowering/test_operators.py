@@ -538,6 +538,13 @@ ROWS = [
         ],
     ),
     Row(
+        "chosen by conditions that are longer than the axis, and shorter",
+        "g (float[2, n] x, bool[c] p, bool[4] q) => (float[2, P] a, float[2, Q] b) "
+        "{ a = Compress <axis = -1> (x, p) b = Compress <axis = 1> (x, q) }",
+        [f32([[0, 1], [2, 3]]), boolean([False]), boolean([False, True, True, True])],
+        [np.zeros((2, 0), np.float32), f32([[1], [3]])],
+    ),
+    Row(
         "chosen of nothing",
         "g (float[3, 0, 2] x, bool[0] p) => (float[3, P, 2] a, float[Q] b, int64[1, R] c) "
         "{ a = Compress <axis = 1> (x, p) b = Compress (x, p) c = NonZero (p) }",

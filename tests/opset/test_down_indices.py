@@ -287,3 +287,25 @@ def test_compress_under_a_condition_given_at_run_time(axis: str, expected: list[
     text = f"(float[2, 3] x, bool[3] c) => (float{'[2, n]' if axis else '[n]'} y) {{ y = Compress {axis} (x, c) }}"
     x, condition = f32([1, 2, 3], [4, 5, 6]), np.array([False, True, True])
     assert lowered(text, 9, 8, x, condition)[0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "given", ["(float[2, n] x, bool[c] c)", "(float[2, n] x, bool[4] c)", "(float[2, 3] x, bool[c] c)"]
+)
+@pytest.mark.parametrize("condition", [[], [True], [False, True, True, False], [True, False, True, True]])
+def test_compress_under_a_condition_of_another_length(given: str, condition: list[bool]) -> None:
+    """ONNX Runtime, which is asked about the model itself, leaves out what the condition has more."""
+    if "bool[4]" in given and len(condition) != 4:
+        condition = [*condition, *[False] * (4 - len(condition))]
+    text = f"{given} => (float[2, k] y, float[q] z) {{ y = Compress <axis = 1> (x, c)  z = Compress (x, c) }}"
+    x = f32([1, 2, 3], [4, 5, 6])
+    chosen = [at for at, is_kept in enumerate(condition) if is_kept]
+    inside = [at for at in chosen if at < 3]
+    made = lowered(text, 9, 8, x, np.array(condition, bool))
+    assert made[0].tolist() == x[:, inside].tolist()
+    assert made[1].tolist() == x.ravel()[chosen].tolist()
+
+
+def test_compress_under_a_known_condition_longer_than_an_open_axis() -> None:
+    text = "(float[2, n] x) => (float[2, k] y) <bool[4] c = {1, 0, 1, 1}> { y = Compress <axis = 1> (x, c) }"
+    assert lowered(text, 9, 8, f32([1, 2, 3], [4, 5, 6]))[0].tolist() == [[1, 3], [4, 6]]
