@@ -104,6 +104,8 @@ def serve(module: str) -> None:
         except Exception as error:
             stage = "load" if isinstance(error, Unsupported) else "timeout" if isinstance(error, Endless) else "run"
             tell(Answer(_describe(error), k, stage))
+            if getattr(session, "is_spent", False):
+                return
             continue
         try:
             write_values(directory / f"out.{k}", outputs)

@@ -229,8 +229,10 @@ class _Runner:
             raise Died(f"its outputs can't be read: {error}") from None
 
     def _ask(self, k: int) -> Answer:
-        """The child's answer. One that dies after it had failed on other inputs is started anew and asked once more:
-        OpenVINO dies of the next inputs, whatever they are, after some of its errors."""
+        """The child's answer. One that dies, or ends, after it had failed on other inputs is started anew and asked
+        once more: after some of its errors OpenVINO dies of the next inputs, whatever they are, or computes with
+        memory that is freed.
+        """
         assert self._child is not None
         try:
             return self._child.ask(k, self._timeout)

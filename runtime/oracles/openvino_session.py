@@ -71,6 +71,7 @@ class OpenvinoSession:
     coarse = True
 
     def __init__(self, path: Path, recompile: str, threads: int) -> None:
+        self.is_spent = False
         self._core = ov.Core()
         self._settings = {**_SETTINGS, "INFERENCE_NUM_THREADS": threads}
         self._model = self._core.read_model(path)
@@ -126,7 +127,11 @@ class OpenvinoSession:
         for name, value in match_feeds(self._inputs, plain, self._aliases).items():
             port = compiled.inputs[self._inputs.index(name)]
             request.set_tensor(port, to_tensor(value, element_type(port.element_type, name)))
-        request.infer()
+        try:
+            request.infer()
+        except Exception:
+            self.is_spent = True  # the next run of earlier sizes would read memory that is freed, or die of it
+            raise
         return request, states
 
     def _run(self, compiled: ov.CompiledModel, feeds: Batch) -> tuple[dict[str, Values], str]:

@@ -9,7 +9,11 @@ from .outcome import Batch, Values
 
 
 class Session(Protocol):
-    """A loaded model. Made by the `open_session(path, options)` of a runtime's module, which raises if it can't be."""
+    """A loaded model. Made by the `open_session(path, options)` of a runtime's module, which raises if it can't be.
+
+    It may have a `note` on how it was loaded, and `is_spent`: whether what failed leaves it in a state that no further
+    answer is to be trusted from. Its process ends then, and another one takes the next inputs.
+    """
 
     coarse: bool
     """64-bit numbers are computed in 32 bits."""

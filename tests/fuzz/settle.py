@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +36,9 @@ from .maker import ir_version
 
 _MOST = 400
 """Calls of operators that are held against ONNX Runtime; a model of more isn't settled."""
+
+_MOST_OF_ONE = 30
+"""Those of one node, as in a loop of many passes; the executor's own results stay after that."""
 
 _OWN = ("", "ai.onnx.ml")
 
@@ -101,7 +105,8 @@ class _Alone:
     def __init__(self, folder: Path, found: Settled, opset: int | None) -> None:
         self._folder, self._found, self._opset = folder, found, opset
         self._sessions: dict[Any, onnxruntime_session.OnnxRuntimeSession | None] = {}
-        self._calls = self._models = 0
+        self._calls: Counter[int] = Counter()
+        self._models = 0
 
     def watched(self, node: Node, call: Call) -> Call:
         if is_loop(node):
@@ -110,8 +115,10 @@ class _Alone:
             return call
 
         def run(*operands: Any) -> Any:
-            self._calls += 1
-            if self._calls > _MOST:
+            self._calls[id(node)] += 1
+            if self._calls[id(node)] > _MOST_OF_ONE:
+                return call(*operands)
+            if self._calls.total() > _MOST:
                 raise TooLong
             try:
                 made = call(*operands)

@@ -23,6 +23,10 @@ KNOWN: dict[str, tuple[str, Feed]] = {
     "ReduceSum": ("g (int32[2] x) => (int32[1] y) { y = ReduceSum (x) }", {"x": np.array([2**31 - 1, 1], np.int32)}),
     "Pow": ("g (int64[1] x) => (int64[1] y) { y = Pow (x, x) }", {"x": np.array([33])}),
     "Shrink": ("g (double[1] x) => (double[1] y) { y = Shrink (x) }", {"x": np.array([0.8119053995133262])}),
+    "LayerNormalization": (
+        "g (double[1, 2] x, double[2] s) => (double[1, 2] y, float[1, 1] m) { y, m = LayerNormalization (x, s) }",
+        {"x": np.full((1, 2), -np.inf), "s": np.ones(2)},
+    ),
     "NonZero": ("g (float x) => (int64[r, n] y) { y = NonZero (x) }", {"x": np.array(3, np.float32)}),
     "SplitToSequence": (
         "g (float[1, 3] x, int64 s) => (seq(float) y) { y = SplitToSequence <axis = 0, keepdims = 0> (x, s) }",

@@ -80,6 +80,53 @@ def open_session(path, options):
 """
 
 
+def test_a_session_that_an_error_has_spent_is_opened_anew(tmp_path, monkeypatch):
+    (tmp_path / "spent").mkdir()
+    (tmp_path / "spent" / "session.py").write_text(SPENT)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    feeds = [{"x": np.array(text)} for text in ("good", "wrong", "good", "bad", "good", "bad")]
+    found = list(drive("spent.session", tmp_path / "m", feeds, 20.0, 100.0, {}))
+    assert [one.stage for one in found] == ["", "run", "", "run", "", "run"]
+    assert [one.outputs["y"].tolist() for one in found if one.outputs] == [1, 3, 1]
+
+
+SPENT = """
+import numpy as np
+
+class Session:
+    coarse = is_spent = False
+    runs = 0
+
+    def run(self, feeds):
+        self.runs += 1
+        self.is_spent = str(feeds["x"]) == "bad"
+        if str(feeds["x"]) != "good":
+            raise ValueError(str(feeds["x"]))
+        return {"y": np.array(self.runs)}, ""
+
+def open_session(path, options):
+    return Session()
+"""
+
+
+def test_openvino_computes_right_after_inputs_that_it_refuses(tmp_path):
+    """Its own next run of earlier sizes reads memory that is freed: mostly other numbers, sometimes its end."""
+    import openvino as ov
+    import openvino.opset1 as layers
+
+    path = tmp_path / "m.xml"
+    x = layers.parameter([-1, 1, -1, -1], np.float32)
+    pool = layers.avg_pool(x, [1, 1], [0, 0], [0, 0], [1, 1], True, "floor")
+    ov.serialize(ov.Model([pool], [x]), path)
+    images = np.random.default_rng(0).random((8, 1, 1, 16, 16), np.float32)
+    feeds = [{"x": given} for image in images for given in (image, image[:0])]
+    found = run_file("openvino", path, feeds)
+    assert [one.stage for one in found] == ["", "run"] * len(images)
+    for image, one in zip(images, found[::2], strict=True):
+        (result,) = one.outputs.values()
+        np.testing.assert_array_equal(result, image)
+
+
 def test_too_many_crashes_end_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("backedge.runtime.oracles.driver.MAX_CRASHES", 2)
     path = model(tmp_path, "g (int64[N] x, int64[N] y) => (int64[N] z) { z = Div(x, y) }")
