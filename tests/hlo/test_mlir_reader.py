@@ -295,3 +295,27 @@ def test_names_that_are_no_texts_are_none(tmp_path: Path) -> None:
     assert [value.name for value in graph.outputs] == ["output"]
     (outcome,) = run_file("xla", tmp_path / "m.mlir", [{given.name: x}])
     np.testing.assert_array_equal(outcome.outputs["output"], -x, strict=True)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_known_size_that_is_broadcast_is_the_size_of_the_result(size: int, tmp_path: Path) -> None:
+    """What adds two numbers to as many channels is for two alone: XLA refuses others, as does what is read."""
+    body = """%n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x3xf32>) -> tensor<i32>
+        %r = stablehlo.reshape %n : (tensor<i32>) -> tensor<1xi32>
+        %t = stablehlo.constant dense<3> : tensor<1xi32>
+        %s = stablehlo.concatenate %r, %t, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+        %c = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+        %b = stablehlo.dynamic_broadcast_in_dim %c, %s, dims = [0] : (tensor<2xf32>, tensor<2xi32>) -> tensor<?x3xf32>
+        %y = stablehlo.add %x, %b : tensor<?x3xf32>"""
+    graph = _open(body, "%x: tensor<?x3xf32>", "tensor<?x3xf32>")
+    path, x = tmp_path / "m.mlir", np.arange(3 * size, dtype=np.float32).reshape(size, 3)
+    path.write_bytes(_main("tensor<?x3xf32>", f"{body}\nfunc.return %y : tensor<?x3xf32>", "%x: tensor<?x3xf32>"))
+    (outcome,) = run_file("xla", path, [{"Arg_0": x}])
+    if size != 2:
+        assert outcome.outputs is None
+        with pytest.raises(BackedgeError, match="broadcast"):
+            run(to_hub(graph), {"Arg_0": x})
+        return
+    assert outcome.outputs is not None, outcome.error
+    for found in (outcome.outputs["output"], run(to_hub(graph), {"Arg_0": x})["output"]):
+        np.testing.assert_array_equal(found, x + np.float32([[1], [2]]))

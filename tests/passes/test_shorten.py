@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.convert import to_hub
+from backedge.convert.onnx.lowering import lower_graph
 from backedge.convert.onnx.read import read_model
+from backedge.convert.onnx.write import to_model
 from backedge.passes.graph import Graph
 from backedge.passes.infer import infer
 from backedge.passes.protos import ENUMS
@@ -245,6 +248,7 @@ ROWS = {
         "Expand Add",
         "int64[2] s = {2, 3}",
     ),
+    "expand_to_nothing": ("float[2, 1] x", "a = Neg(x) e = Expand(a, s) y = Neg(e)", "Identity", "int64[2] s = {1, 0}"),
     "axis_in_front": ("float[2, 3] x, float[3] b", "e = Unsqueeze(b, zero) y = Mul(x, e)", "Mul", AXIS),
     "axis_behind_needed": ("float[3, 3] x, float[3] b", "e = Unsqueeze(b, one) y = Mul(x, e)", "Unsqueeze Mul", ONE),
     "casts_join": ("bool[3] x", "a = Cast<to=6>(x) y = Cast<to=1>(a)", "Cast"),
@@ -396,6 +400,14 @@ def test_rows(name: str) -> None:
     found = Executor(graph, never_compile).run(feeds)["y"]
     assert found.dtype == wanted.dtype
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_onnx_runtime_keeps_no_elements_where_there_are_none() -> None:
+    """It drops an Expand to a constant of 0s and 1s, so that one element stayed of none."""
+    inputs, body, _, *constants = ROWS["expand_to_nothing"]
+    model = to_model(lower_graph(_graph(inputs, body, *constants)))
+    (found,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": np.ones((2, 1), np.float32)})
+    assert found.shape == (2, 0)
 
 
 def test_inputs_that_say_nothing_are_gone() -> None:

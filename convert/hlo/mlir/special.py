@@ -81,11 +81,18 @@ def _dims(reader: Reader, one: Operation, value: Value, stated: Shape) -> list[D
 
 
 def _spread(reader: Reader, scope: Scope, one: Operation, x: Value, dims: Sequence[int], result: TensorType) -> Value:
-    """broadcast_in_dim: HLO's broadcast repeats along new dimensions only, so that sizes of 1 that grow are dropped."""
-    shape, wanted = x.tensor.shape or (), result.shape or ()
+    """broadcast_in_dim: HLO's broadcast repeats along new dimensions only, so that sizes of 1 that grow are dropped.
+
+    A known size other than 1 is the result's, too, since nothing else is valid.
+    """
+    shape, wanted = x.tensor.shape or (), list(result.shape or ())
     kept = [index for index, size in enumerate(shape) if size != 1 or wanted[dims[index]] == 1]
     for index in kept:
         if shape[index] != wanted[dims[index]]:
+            if isinstance(shape[index], int) and not isinstance(wanted[dims[index]], int):
+                wanted[dims[index]] = shape[index]
+                result = TensorType(result.dtype, tuple(wanted))
+                continue
             raise Unsupported(
                 one.name, f"that the sizes {shape[index]} and {wanted[dims[index]]} are equal isn't certain"
             )

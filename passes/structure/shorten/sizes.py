@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import cast
 
+import numpy as np
+
 from ...graph import Node, Value
 from ...sizes import Size, size_of
 from ...types import DType, tensor
@@ -135,9 +137,13 @@ def _together(context: Context, first: Value, second: Value) -> Value | None:
 
 
 def expand(context: Context, node: Node) -> Value | None:
-    """To the sizes that are there already."""
-    data = node.inputs[0]
-    return data if data is not None and static(data) is not None and static(data) == static(node.output) else None
+    """To the sizes that are there already, or to no elements, since ONNX Runtime drops Expand by a constant of 0s and
+    1s."""
+    data, sizes = node.inputs[0], static(node.output)
+    if data is not None and sizes is not None and static(data) == sizes:
+        return data
+    dtype = node.output.tensor.dtype
+    return context.op.const(np.zeros(sizes), dtype) if dtype is not None and sizes is not None and 0 in sizes else None
 
 
 def slice_of_all(context: Context, node: Node) -> Value | None:
