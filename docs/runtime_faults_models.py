@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -613,6 +614,37 @@ def openvino_swallowed_error() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "After inputs that it refuses, a run of earlier sizes reads memory that is freed",
+    "AvgPool-1: windows of one element give the image itself; a recompiled model may die",
+    "the process that runs IR ends with the inference that fails",
+    right="the image",
+)
+def openvino_after_an_error() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset1 as op
+
+    def run(image: Any) -> Any:
+        request, tensor = model.create_infer_request(), ov.Tensor(ov.Type.f32, ov.Shape(image.shape))
+        tensor.data[...] = image
+        request.set_tensor(model.inputs[0], tensor)
+        request.infer()
+        result = request.get_tensor(model.outputs[0])
+        return np.array(result.data)
+
+    x = op.parameter([-1, 1, -1, -1], np.float32)
+    model = compiled(ov.Model([op.avg_pool(x, [1, 1], [0, 0], [0, 0], [1, 1], True, "floor")], [x], "m"))
+    image = np.arange(1, 26, dtype=np.float32).reshape(1, 1, 5, 5)
+    for times in range(1, 40):
+        run(times * image)
+        with contextlib.suppress(RuntimeError):
+            run(image[:0])  # "Batch size is zero."
+        if not np.array_equal(run(-times * image), -times * image):
+            return "other numbers", "the image"
+    return "the image", "the image"
+
+
+@_fault(
+    "openvino",
     "A TensorIterator over an empty sequence gives an earlier run's values",
     "TensorIterator-1: no part, no pass",
     "in IR that is written: loops know the number of parts, and their stacks are cut to it",
@@ -952,6 +984,17 @@ def onnxruntime_scan_of_nothing() -> tuple[Any, Any]:
     text = """g (float[1] x, float[2, n] z) => (float[1] y) { y = Scan <num_scan_inputs = 1, scan_input_axes = [1],
         body = b (float[1] s, float[2] e) => (float[1] t) { t = Identity (s) }> (x, z) }"""
     return onnxruntime_run(text, x=np.float32([7]), z=np.zeros((2, 0), np.float32)), [7.0]
+
+
+@_fault(
+    "onnxruntime",
+    "An Expand by a constant of 0s and 1s is dropped",
+    "Expand-13: an axis of one element becomes one of none; without optimizations it does",
+    "in ONNX that is written: what becomes empty is a constant",
+)
+def onnxruntime_expanded_to_nothing() -> tuple[Any, Any]:
+    text = "g (float[2, 1] x) => (float[n, m] y) <int64[2] s = {1, 0}> { a = Neg (x) b = Expand (a, s) y = Neg (b) }"
+    return np.shape(onnxruntime_run(text, x=np.ones((2, 1), np.float32))), (2, 0)
 
 
 @_fault(
