@@ -10,7 +10,8 @@ Symbols are at least 1.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial, reduce
 from typing import TypeVar, cast
@@ -331,33 +332,43 @@ class _Parser:
 
 # what is certain of a size ---------------------------------------------------------------------------
 
+_TRIES = 200
+"""Sizes that are looked at to find the bound of one: there are more, of a sum of many maxima, than can be looked at."""
+
 
 def at_least(size: Size) -> int | None:
     """A number that the size never goes below, None where none is known."""
+    return _at_least(size, Counter(tries=_TRIES))
+
+
+def _at_least(size: Size, left: Counter[str]) -> int | None:
     if isinstance(size, int):
         return size
+    left["tries"] -= 1
+    if left["tries"] < 0:
+        return None
     total = 0
     for monomial, factor in size.monomials:
-        lows = [_atom_at_least(atom) for atom in monomial]
+        lows = [_atom_at_least(atom, left) for atom in monomial]
         if not monomial:
             total += factor
         elif factor < 0 or any(low is None or low < 0 for low in lows):
-            return _difference_at_least(size)
+            return _difference_at_least(size, left)
         else:
             product = factor
             for low in lows:
                 assert low is not None
                 product *= low
             total += product
-    low = _difference_at_least(size) if total < 0 else None
+    low = _difference_at_least(size, left) if total < 0 else None
     return total if low is None else max(total, low)
 
 
-def _atom_at_least(atom: object) -> int | None:
+def _atom_at_least(atom: object, left: Counter[str]) -> int | None:
     if isinstance(atom, Symbol):
         return 1
     assert isinstance(atom, Computed)
-    lows = at_least(atom.left), at_least(atom.right)
+    lows = _at_least(atom.left, left), _at_least(atom.right, left)
     if atom.function == "max":
         return max((low for low in lows if low is not None), default=None)
     low, other = lows
@@ -370,34 +381,41 @@ def _atom_at_least(atom: object) -> int | None:
     return min(low, 0) if other > 0 else None
 
 
-def _difference_at_least(size: Polynomial) -> int | None:
+def _difference_at_least(size: Polynomial, left: Counter[str]) -> int | None:
+    """The best of what is known of differences; the first that is positive is good enough."""
+    best: int | None = None
+    for low in _lows_of_difference(size, left):
+        if low is not None and (best is None or low > best):
+            best = low
+        if best is not None and best > 0:
+            break
+    return best
+
+
+def _lows_of_difference(size: Polynomial, left: Counter[str]) -> Iterator[int | None]:
     """Of quotients with other signs: `b - 2*floordiv(b, 2)` isn't below 0, nor are `b - floordiv(b, 2)` and
-    `b*floordiv(-2, b) + b + 1`."""
+    `b*floordiv(-2, b) + b + 1`; of maxima with others: `max(a, b) - b` isn't."""
     for monomial, factor in sorted(size.monomials, key=lambda one: one[1] > 0):  # what is taken away says most
+        rest = size - Polynomial(((monomial, factor),))
         for atom in monomial:
-            if isinstance(atom, Computed) and atom.function == "floordiv" and (at_least(atom.right) or 0) > 0:
+            if isinstance(atom, Computed) and atom.function == "floordiv" and (_at_least(atom.right, left) or 0) > 0:
                 others = list(monomial)
                 others.remove(atom)
                 times = abs(factor) if not others else Polynomial(((tuple(others), abs(factor)),))
                 if times == atom.right:  # right * floor(left / right) isn't above left, and above left - right
-                    bound = -atom.left if factor < 0 else atom.left - atom.right + 1
-                    return at_least(size - Polynomial(((monomial, factor),)) + bound)
+                    yield _at_least(rest + (-atom.left if factor < 0 else atom.left - atom.right + 1), left)
         atom = monomial[0] if len(monomial) == 1 else None
-        if isinstance(atom, Computed) and atom.function == ("min" if factor < 0 else "max"):  # no worse than either
-            rest = size - Polynomial((((atom,), factor),))
-            lows = [at_least(rest + one * factor) for one in (atom.left, atom.right)]
-            known = [low for low in lows if low is not None]
-            if known:
-                return max(known)
+        if not isinstance(atom, Computed):
             continue
-        if factor >= 0 or not isinstance(atom, Computed) or not isinstance(atom.right, int) or atom.right <= 0:
+        if atom.function == ("min" if factor < 0 else "max"):  # no worse than either
+            lows = [_at_least(rest + one * factor, left) for one in (atom.left, atom.right)]
+            yield max((low for low in lows if low is not None), default=None)
             continue
-        if atom.function == "floordiv" and -factor <= atom.right and (at_least(atom.left) or 0) >= 0:
-            # q <= left / right, so that factor * q >= factor * left / right
-            rest = size - Polynomial((((atom,), factor),))
-            scaled = at_least(rest * atom.right - atom.left * -factor)
-            return None if scaled is None else scaled // atom.right
-    return None
+        if factor >= 0 or atom.function != "floordiv" or not isinstance(atom.right, int) or -factor > atom.right:
+            continue
+        if (_at_least(atom.left, left) or 0) >= 0:  # q <= left / right, so that factor * q >= factor * left / right
+            scaled = _at_least(rest * atom.right - atom.left * -factor, left)
+            yield None if scaled is None else scaled // atom.right
 
 
 def is_at_most(left: Size, right: Size) -> bool:

@@ -133,10 +133,10 @@ class XlaSession:
             self._names = inputs, outputs
             self._open = types if any(map(is_open, types)) else []
         self._data = data if module is None else module
-        data = self._data
+        self._client = bindings()[1].get_tfrt_cpu_client(asynchronous=False)  # one for all sizes: each has threads
         self._programs: dict[tuple[str, ...], _Program] = {}
         if not self._open:
-            self._programs[()] = _Program(data, self._names)
+            self._programs[()] = _Program(self._data, self._names, self._client)
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
         if not self._open:
@@ -147,7 +147,7 @@ class XlaSession:
             _typed(type, np.shape(named[name])) for name, type in zip(self._names[0], self._open, strict=True)
         )
         if types not in self._programs:
-            self._programs[types] = _Program(specialized(self._data, types), self._names)
+            self._programs[types] = _Program(specialized(self._data, types), self._names, self._client)
         return self._programs[types].run(feeds)
 
 
@@ -160,7 +160,7 @@ def _typed(type: Any, shape: tuple[int, ...]) -> str:
 class _Program:
     """A compiled program. `names`: of its inputs and outputs, where HLO doesn't say them."""
 
-    def __init__(self, data: bytes, names: tuple[list[str], list[str]] | None) -> None:
+    def __init__(self, data: bytes, names: tuple[list[str], list[str]] | None, client: Any) -> None:
         hlo, jax = bindings()
         routines = _register_lapack(jax)
         computation = read_computation(data)
@@ -188,7 +188,6 @@ class _Program:
             wrapped = static_entry(text, shapes.parameter_shapes(), shapes.result_shape())
             computation = hlo_computation(wrapped)
         refuse_calls(computation, routines)  # the very module that is compiled
-        client = jax.get_tfrt_cpu_client(asynchronous=False)
         (self._device,) = client.local_devices()
         options = jax.CompileOptions()
         options.env_option_overrides = _SETTINGS

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -320,3 +322,40 @@ def test_files(tmp_path: Path) -> None:
     assert report.verdict in ("proved", "equal") and load(tmp_path / "again.mlir").inputs[0].tensor.shape == ("b", 2)
     convert(tmp_path / "m.mlirbc", tmp_path / "fixed.mlir", shapes={"x": (3, 2)}, verify=0)
     assert load(tmp_path / "fixed.mlir").outputs[0].tensor.shape == (3, 2)
+
+
+THREADS = """
+import os, sys
+import numpy as np
+from pathlib import Path
+from backedge.runtime.oracles import xla_session
+
+session = xla_session.open_session(Path(sys.argv[1]), {})
+for size in range(1, 9):
+    session.run({"x": np.zeros((size, 4), np.float32)})
+    print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the system doesn't list a process's threads")
+def test_xla_has_the_threads_of_one_client_at_all_sizes(tmp_path: Path) -> None:
+    """Each client has its own, so that the process ran out of memory for them after some sizes."""
+    text = "(float[b, 4] x) => (float[b, 4] y) { y = Neg (x) }"
+    (tmp_path / "m.mlir").write_bytes(
+        to_bytes(lower_graph(raise_graph(read_model(_model("g " + text))), open_sizes=True))
+    )
+    command = [sys.executable, "-c", THREADS, str(tmp_path / "m.mlir")]
+    counts = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert len(counts) == 8 and len(set(counts)) == 1
+
+
+def test_parts_of_a_number_that_does_not_divide_the_size(tmp_path: Path) -> None:
+    """The last one is smaller; how much of the axis is left for it is certain to be no negative number."""
+    text = """g (float[b, 7] x) => (float[p, 7] y, float[q, 7] z, float[r, 7] w) {
+        y, z, w = Split <num_outputs = 3> (x) }"""
+
+    def parts(x: np.ndarray[Any, Any]) -> Arrays:
+        size = -(-len(x) // 3)
+        return {"y": x[:size], "z": x[size : 2 * size], "w": x[2 * size :]}
+
+    _check(text, [{"x": _floats(size, 7)} for size in (3, 5, 6, 8, 11)], parts, tmp_path)

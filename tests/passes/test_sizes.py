@@ -117,6 +117,9 @@ def test_bounds() -> None:
     assert at_least(_size("2*t + 1 - 2*min(b, t)")) == 1
     assert at_least(_size("max(b, 10) - b")) == 0
     assert at_least(_size("max(b, 9) - t")) is None
+    assert at_least(_size("max(b, floordiv(t + 2, 3)) - floordiv(t + 2, 3)")) == 0
+    many = " + ".join(f"max(a{at}, b{at}) - min(c{at}, d{at})" for at in range(12))
+    assert at_least(_size(many)) is None  # more ways to bound it than can be tried
     assert is_below(OpenSize("b"), OpenSize("b") + 1) is True
     assert is_below(OpenSize("b"), 1) is False
     assert is_below(OpenSize("b"), 2) is None
