@@ -559,6 +559,14 @@ ROWS = [
         [f32([[[0, 0, 2, 2], [0, 0, 2, 1], [0, 0, 2, 1.9]]]), f32([[[0.9, 0.8, 0.7]]]), f32(0.5)],
         [i64([[0, 0, 0], [0, 0, 1]])] * 2,
     ),
+    Row(
+        "no boxes where fewer than none are asked for",
+        "g (float[1, 3, 4] boxes, float[1, 1, 3] scores, int64 n) => (int64[P, 3] a, int64[Q, 3] b) "
+        "<int64[1] less = {-1}> { a = NonMaxSuppression (boxes, scores, n) "
+        "b = NonMaxSuppression (boxes, scores, less) }",
+        [f32([[[0, 0, 2, 2], [0, 0, 2, 1], [0, 0, 2, 1.9]]]), f32([[[0.9, 0.8, 0.7]]]), i64(-3)],
+        [np.zeros((0, 3), np.int64)] * 2,
+    ),
     # layers
     Row(
         "grouped convolution with bias, and its transpose",

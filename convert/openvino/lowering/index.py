@@ -182,6 +182,13 @@ def _just_above(op: Builder, overlap: Value | None) -> Value:
     return op.Maximum(op.Add(threshold, more), op.const(np.finfo(np.float32).smallest_normal))
 
 
+def _not_negative(op: Builder, most: Value) -> Value:
+    """How many boxes of each class are kept; below 0 it is none, of which OpenVINO's CPU makes some, or an error."""
+    if most.data is not None:
+        return i64(op, max(int(most.data.numpy().reshape(())), 0))
+    return op.Maximum(scalar(op, most), i64(op, 0))
+
+
 @rule("", "NonMaxSuppression")
 def non_max_suppression(op: Builder, node: Node) -> Value:
     boxes, scores = required(node, 0), required(node, 1)
@@ -189,7 +196,7 @@ def non_max_suppression(op: Builder, node: Node) -> Value:
     return op.NonMaxSuppression(
         with_size(op, boxes, 2, 4),
         scores,
-        i64(op, 0) if most is None else scalar(op, most),
+        i64(op, 0) if most is None else _not_negative(op, most),
         _just_above(op, overlap),
         op.const(np.float32(-math.inf)) if least is None else scalar(op, least),
         box_encoding="center" if flag(node, "center_point_box") else "corner",
