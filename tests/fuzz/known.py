@@ -6,6 +6,7 @@ the text says what is at fault. Real faults of ONNX Runtime stand in docs/runtim
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -107,6 +108,14 @@ def _infinite(case: Case) -> bool:
     return bool(np.isinf(case.first.astype(np.float64)).any())
 
 
+def _fraction_as_text(case: Case) -> bool:
+    """Whether text that has more than digits becomes an integer."""
+    words = case.first.reshape(-1).tolist() if case.first.dtype.kind in "OUT" else []
+    return np.asarray(case.ours[0]).dtype.kind in "iu" and not all(
+        re.fullmatch(r"\s*[+-]?\d+\s*", one) for one in words
+    )
+
+
 def _squares_overflow(case: Case) -> bool:
     """Rows whose sum of squares, or of absolute values, the type of integers doesn't hold, or float32 of floats."""
     kind = case.first.dtype
@@ -135,6 +144,7 @@ ROWS = (
     _row("GridSample", _far_away, "ONNX Runtime takes places that int64 doesn't hold for others"),
     _row("Range", _adds_up, "ONNX Runtime adds the step up; the definition multiplies it"),
     _row("Shrink", _doubles, "ONNX Runtime computes in float32"),
+    _row("Cast CastLike", _fraction_as_text, "text that is no integer, whose digits in front ONNX Runtime takes"),
     _row("LayerNormalization", _infinite, "of infinities ONNX Runtime gives the mean as NaN"),
     _row("NonZero", lambda case: case.first.ndim == 0, "ONNX Runtime gives [1, N] for a scalar, not [0, N]"),
     _row(

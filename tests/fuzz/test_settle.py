@@ -23,6 +23,7 @@ KNOWN: dict[str, tuple[str, Feed]] = {
     "ReduceSum": ("g (int32[2] x) => (int32[1] y) { y = ReduceSum (x) }", {"x": np.array([2**31 - 1, 1], np.int32)}),
     "Pow": ("g (int64[1] x) => (int64[1] y) { y = Pow (x, x) }", {"x": np.array([33])}),
     "Shrink": ("g (double[1] x) => (double[1] y) { y = Shrink (x) }", {"x": np.array([0.8119053995133262])}),
+    "Cast": ("g (string[1] x) => (int32[1] y) { y = Cast <to = 6> (x) }", {"x": np.array(["1e3"], object)}),
     "LayerNormalization": (
         "g (double[1, 2] x, double[2] s) => (double[1, 2] y, float[1, 1] m) { y, m = LayerNormalization (x, s) }",
         {"x": np.full((1, 2), -np.inf), "s": np.ones(2)},
