@@ -16,6 +16,7 @@ _LEAST: Mapping[str, Mapping[int, int]] = {
     "MaxUnpool": {2: 0},
     "Reshape": {1: -1},
     "Resize": {3: 0},
+    "STFT": {1: 1, 3: 1},
     "Tile": {1: 0},
     "TopK": {1: 0},
 }

@@ -560,6 +560,14 @@ ROWS = [
         [i64([[0, 0, 0], [0, 0, 1]])] * 2,
     ),
     Row(
+        "steps beyond those of int32, which take the first element",
+        "g (float[5] x) => (float[1] a, float[1] b) <int64[1] end = {4}, int64[1] none = {-9}, int64[1] zero = {0}, "
+        "int64[1] back = {-9223372036854775808}, int64[1] on = {9223372036854775807}> "
+        "{ a = Slice (x, end, none, zero, back) b = Slice (x, zero, end, zero, on) }",
+        [f32([0, 1, 2, 3, 4])],
+        [f32([4]), f32([0])],
+    ),
+    Row(
         "no boxes where fewer than none are asked for",
         "g (float[1, 3, 4] boxes, float[1, 1, 3] scores, int64 n) => (int64[P, 3] a, int64[Q, 3] b) "
         "<int64[1] less = {-1}> { a = NonMaxSuppression (boxes, scores, n) "

@@ -369,6 +369,8 @@ LISTS = {
     "Reshape (x, c2)": "input 1 is [-2, 5], which are no sizes",
     "Reshape (x, c5)": "input 1 is [2, -1, -1], which are no sizes",
     "Resize (x, , , c3)": "input 3 is [1, -1, 1], which are no sizes",
+    "STFT (x, minus, , one)": "input 1 is [-1], which are no sizes",
+    "STFT (x, one, , minus)": "input 3 is [-1], which are no sizes",
     "Tile (x, c3)": "input 1 is [1, -1, 1], which are no sizes",
     "Tile (x, minus)": "input 1 is [-1], which are no sizes",
     "Slice (x, one, c2)": "it has as many entries in each list, and here 1 in input 1, 2 in input 2",

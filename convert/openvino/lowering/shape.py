@@ -233,6 +233,9 @@ def slice_(op: Builder, node: Node) -> Value:
         count = size_of_axis(starts, 0)
         steps = steps if count is None else i64(op, [1] * count)
     steps, axes = convert(op, node, steps, DType.INT64), convert(op, node, axes, DType.INT64)
+    known = ints(steps)
+    if known is not None:  # OpenVINO's CPU dies of one below those of int32, or reads beyond the data
+        steps = i64(op, np.clip(known, 1 - 2**31, 2**31 - 1).tolist())
     if axes.data is None:  # OpenVINO's CPU dies of computed axes of a known shape: each axis has its bounds
         rank = rank_of(node, data)
         every = [i64(op, [value] * rank) for value in (0, 2**31 - 1, 1)]
