@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from .core import REDUCTIONS
 from .graph import Node
 from .schema_check import LISTS_SIZES
 from .types import TensorType, Type, merge
@@ -83,8 +84,6 @@ def _reduced(node: Node) -> int | None:
     return _rank(node, 0) if node.attributes.get("keepdims", 1) else _squeezed(node)
 
 
-_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
-
 _RANKS: Mapping[str, Rank] = {
     **dict.fromkeys(("ConstantOfShape", "Expand", "Reshape"), _listed),
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _always(1)),
@@ -96,7 +95,7 @@ _RANKS: Mapping[str, Rank] = {
     **dict.fromkeys(("LpPool", "MaxUnpool", "Pad", "Resize", "Split", "Upsample"), _of_data),
     "Compress": _compressed,
     **dict.fromkeys(("Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv"), _of_image),
-    **{f"Reduce{name}": _reduced for name in _REDUCTIONS},
+    **dict.fromkeys(REDUCTIONS, _reduced),
     "Squeeze": _squeezed,
     "Unsqueeze": _unsqueezed,
 }

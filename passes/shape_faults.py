@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from .axis_faults import axis_fault, listed_axes
 from .constants import small_constant
-from .core import ELEMENTWISE
+from .core import ELEMENTWISE, REDUCTIONS
 from .graph import Node
 from .limits import MOST_AXES
 from .operand_faults import differ, known_shape, operand_fault
@@ -44,7 +44,9 @@ _RANKS: Mapping[str, Mapping[int, tuple[int, int]]] = {
     "StringNormalizer": {0: (1, 2)},
     "TfIdfVectorizer": {0: (1, 2)},
     "Trilu": {0: (2, MOST_AXES)},
+    "Squeeze": {1: _LIST},
     "Upsample": {1: _LIST},
+    **{name: {1: _LIST} for name in REDUCTIONS},
 }
 """The least and the largest rank of inputs. What ONNX Runtime computes of other ranks, it loads from no file."""
 _OF_ONE_RANK = {"GatherElements": (1,), "Scatter": (1, 2), "ScatterElements": (1, 2), "TensorScatter": (1,)}

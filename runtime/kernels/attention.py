@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -137,7 +136,7 @@ def linear_attention(
                          f"with{'' if beta is not None else 'out'} beta")  # fmt: skip
     heads, shared = attrs.int("q_num_heads"), attrs.int("kv_num_heads")
     q, k, v = (_heads(x.astype(attrs.single), n) for x, n in ((query, heads), (key, shared), (value, shared)))
-    scale = attrs.float("scale") or 1 / math.sqrt(q.shape[3])
+    scale = attrs.float("scale") or float(1 / np.sqrt(np.float64(q.shape[3])))
     shape = (q.shape[0], shared, k.shape[3], v.shape[3])
     state = np.zeros(shape, attrs.single) if past is None else past.astype(attrs.single)
     keep = None if decay is None else np.exp(_heads(decay.astype(attrs.single), shared))[..., None]

@@ -25,7 +25,7 @@ def convolve(x: Array, w: Array, view: Windows, group: int) -> Array:
     columns = seen.transpose(kernel_last).reshape(
         x.shape[0], group, x.shape[1] // group * math.prod(view.kernel), math.prod(view.output)
     )
-    filters = w.reshape(group, w.shape[0] // group, -1)
+    filters = w.reshape(group, w.shape[0] // group, math.prod(w.shape[1:]))
     if filters.shape[2] != columns.shape[2]:
         raise ValueError(f"filters {list(w.shape)} in {group} groups don't fit {x.shape[1]} channels")
     return np.matmul(filters, columns).reshape(x.shape[0], w.shape[0], *view.output)

@@ -37,6 +37,10 @@ def test_groups_see_their_own_channels() -> None:
     same(run_op("Conv", x, w, f32(0.5, 0.5), group=2), f32([[[2.5], [30.5]]]))
 
 
+def test_convolution_without_filters() -> None:
+    same(run_op("Conv", f32(np.ones((1, 1, 5))), f32(np.ones((0, 1, 3)))), np.zeros((1, 0, 3), np.float32))
+
+
 def test_transposed_convolution_undoes_the_shape() -> None:
     x, w = f32([[[1, 2]]]), f32([[[1, 10, 100]]])
     same(run_op("ConvTranspose", x, w, strides=[2]), f32([[[1, 10, 102, 20, 200]]]))

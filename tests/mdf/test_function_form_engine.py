@@ -235,3 +235,21 @@ def test_infinity_is_cut_off_where_a_bound_is_left_out(style: str, tmp_path: Pat
     (outcome,) = run_file("mdf", tmp_path / "m.json", [{"x": np.array([np.inf, -np.inf, 1], np.float32)}])
     most = np.finfo(np.float32).max
     assert_gives(outcome, {"a": [most, -most, 1], "b": [most, 0, 1], "c": [0, -most, 0]})
+
+
+def test_a_condition_that_is_longer_than_the_axis(tmp_path: Path) -> None:
+    """ONNX Runtime leaves out what it has more, and so does what is written; NumPy refuses it."""
+    text = "(float[2, 3] x, bool[4] c, bool[8] d) => (float[2, p] a, float[q] b)"
+    model = parse_model(f"""<ir_version: 8, opset_import: ["" : 15]> g {text} {{
+        a = Compress <axis = -1> (x, c)  b = Compress (x, d) }}""")
+    feeds = {
+        "x": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "c": np.array([False, True, True, True]),
+        "d": np.array([False, True, False, False, True, False, True, True]),
+    }
+    onnx.save(model, tmp_path / "m.onnx")
+    convert(tmp_path / "m.onnx", tmp_path / "m.json", mdf_style="stateful", verify=0)
+    (outcome,) = run_file("mdf", tmp_path / "m.json", [feeds])
+    (source,) = run_file("onnxruntime", tmp_path / "m.onnx", [feeds])
+    assert source.outputs is not None, source.error
+    assert_gives(outcome, source.outputs)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from backedge.convert import load, to_hub
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.types import DType
 from backedge.passes.workarounds import keeping_to_the_text
@@ -198,3 +201,29 @@ def test_constants_that_became_attributes_are_gone():
     raised = hand.raised(hand.layer("Transpose", 1, x, hand.const([1, 0])))
     assert raised.constants == []
     assert [node.attributes for node in raised.nodes] == [{"perm": [1, 0]}]
+
+
+@pytest.mark.parametrize("cell", [False, True])
+def test_weights_for_other_features_than_there_are(tmp_path: Path, cell: bool) -> None:
+    """OpenVINO tells when it compiles such a file."""
+    import openvino as ov
+    import openvino.opset5 as op
+
+    x, h = (op.parameter([3, *([] if cell else [1]), size], np.float32) for size in (2, 6))
+    w, r, b = (op.parameter([*([] if cell else [1]), 18, *size], np.float32) for size in ([2], [6], []))
+    if cell:
+        made = op.gru_cell(x, h, w, r, b, 6)
+    else:
+        made = op.gru_sequence(x, h, op.constant(np.ones(3, np.int32)), w, r, b, 6, "forward")
+    path = tmp_path / "m.xml"
+    ov.serialize(ov.Model([made.output(0)], [x, h, w, r, b]), path)
+    text, shape = path.read_text(), "18,2" if cell else "1,18,2"
+    assert shape in text
+    dims = "<dim>18</dim>\n\t\t\t\t\t<dim>{}<"
+    assert dims.format(2) in text
+    text = text.replace(f'shape="{shape}"', f'shape="{shape[:-1]}5"')
+    path.write_text(text.replace(dims.format(2), dims.format(5)))
+    with pytest.raises(RuntimeError, match="dimension"):
+        ov.Core().compile_model(path, "CPU")
+    with pytest.raises(InvalidModel, match="its input has 2 features, its weights are for 5"):
+        to_hub(load(path))

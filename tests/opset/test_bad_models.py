@@ -396,6 +396,17 @@ def test_lists_that_inference_does_not_look_at(call: str) -> None:
         read_model(model)
 
 
+@pytest.mark.parametrize("call", ["ReduceMean (x, one)", "ReduceL2 (x, one)", "Squeeze (x, one)"])
+def test_axes_that_are_no_list(call: str) -> None:
+    """Of a scalar ONNX Runtime tells when it runs."""
+    text = f"main (float[1, 1] x) => (float[1, 1] y) <int64 one = {{1}}> {{ y = {call} }}"
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 20]> {text}')
+    with pytest.raises(Exception, match="An axes tensor must be a vector tensor"):
+        onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": np.ones((1, 1), np.float32)})
+    with pytest.raises(InvalidModel, match="is of rank 0"):
+        read_model(model)
+
+
 def test_an_image_that_is_smaller_than_its_blocks() -> None:
     model = onnx.parser.parse_model("""
         <ir_version: 8, opset_import: ["" : 18]>

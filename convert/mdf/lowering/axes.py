@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -169,9 +170,16 @@ def _top(node: Node, operands: Operands) -> list[str]:
 
 
 def _compressed(node: Node, operands: Operands) -> str:
+    """NumPy refuses a condition that is longer than the axis; ONNX Runtime leaves out what it has more."""
     x, condition = present(operands)
     where = f", {_axis(node)}" if node.attributes.get("axis") is not None else ""
-    return f"numpy.compress({condition:a}, {x:a}{where})"
+    shape = input_of(node).tensor.static_shape
+    most = None if shape is None else shape[_axis(node)] if where else math.prod(shape)
+    length = size_of_axis(input_of(node, 1), 0)
+    chosen = f"{condition:a}"
+    if most is not None and length is not None and most < length:
+        chosen = f"numpy.take({chosen}, numpy.arange({most}))"
+    return f"numpy.compress({chosen}, {x:a}{where})"
 
 
 def _non_zero(node: Node, operands: Operands) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....passes.build import constant_like, expr, shape_of
-from ....passes.errors import Unsupported
+from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import input_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
@@ -116,6 +116,16 @@ def _lengths(op: Builder, x: Value, lengths: Value) -> Value | None:
     return vector(op, lengths, DType.INT32).value()
 
 
+def _check_features(node: Node, x: Value, weights: Value) -> None:
+    """
+    Raises:
+        InvalidModel: the weights are for other features than the input has.
+    """
+    have, taken = (size_of_axis(value, -1) for value in (x, weights))
+    if have is not None and taken is not None and have != taken:
+        raise InvalidModel(f"{node!r}: its input has {have} features, its weights are for {taken}")
+
+
 @rule(DOMAIN, "LSTMSequence", "GRUSequence", "RNNSequence")
 def sequence(op: Builder, node: Node) -> Results:
     """LSTMSequence-1, -5, GRUSequence-5, RNNSequence-5."""
@@ -123,6 +133,7 @@ def sequence(op: Builder, node: Node) -> Results:
     x = input_of(node, 0)
     states = [op.Transpose(input_of(node, index + 1), perm=[1, 0, 2]) for index in range(kind.states)]
     lengths, weights, recurrence, bias = (input_of(node, kind.states + 1 + index) for index in range(4))
+    _check_features(node, x, weights)
     _refuse_peepholes(node, node.input(7))
     direction = str(node.attributes.get("direction", "forward")).lower()
     directions = 2 if direction == "bidirectional" else 1
@@ -156,6 +167,7 @@ def cell(op: Builder, node: Node) -> Results:
     states = [op.Unsqueeze(input_of(node, index + 1), op.const([0])) for index in range(kind.states)]
     weights, recurrence = input_of(node, kind.states + 1), input_of(node, kind.states + 2)
     bias = node.input(kind.states + 3)
+    _check_features(node, x, weights)
     _refuse_peepholes(node, node.input(kind.states + 4))
     first = op.const([0])
     if bias is None:
