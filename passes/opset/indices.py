@@ -183,7 +183,7 @@ def _kept(op: StepBuilder, node: Node) -> Value:
         indices = numbers(op, np.flatnonzero(known[:most]))
     else:
         length = None if condition.shape is None else condition.shape[0]
-        if length is None or most is None or is_below(most, length) is not False:
+        if not (isinstance(length, int | str) and isinstance(most, int | str) and is_below(most, length) is False):
             condition = condition[: size_of(op.newest, data, axis)]
         indices = squeeze(op.newest, op.at(9).NonZero(condition.value()), [0])
     return op.Gather(data, indices, axis=axis)

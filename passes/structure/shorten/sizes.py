@@ -143,7 +143,9 @@ def expand(context: Context, node: Node) -> Value | None:
     if data is not None and sizes is not None and static(data) == sizes:
         return data
     dtype = node.output.tensor.dtype
-    return context.op.const(np.zeros(sizes), dtype) if dtype is not None and sizes is not None and 0 in sizes else None
+    if sizes is None or 0 not in sizes or dtype in (None, DType.STRING):
+        return None
+    return context.op.const(np.zeros(sizes), dtype)
 
 
 def slice_of_all(context: Context, node: Node) -> Value | None:
