@@ -334,6 +334,11 @@ UNDEFINED = (
         _empty,
         "a reduction of nothing",
     ),
+    _row(
+        "BatchNormalization",
+        lambda case: _empty(case) and bool(case.node.attributes.get("training_mode", 0)),
+        "the mean and variance of nothing",
+    ),
     _row("Range", _counted_by_rounding, "a range of as many numbers as the type says in which they are counted"),
     _row("Pad", _axes_twice, "an axis named twice"),
     _row("CenterCropPad", _sizes_wrap_around, "sizes below 0, of which ONNX Runtime's differences overflow"),
