@@ -988,6 +988,20 @@ def onnxruntime_scan_of_nothing() -> tuple[Any, Any]:
 
 @_fault(
     "onnxruntime",
+    "A GRU over no steps, or of no batch, kills the process",
+    "GRU-14: without a step the state stays as it was",
+    "no",
+    right="[[[0.0]]]",
+)
+def onnxruntime_gru_of_nothing() -> tuple[Any, Any]:
+    text = """g (float[n, 1, 1] x, float[1, 3, 1] w, float[1, 3, 1] r) => (float[1, 1, 1] h) {
+        , h = GRU <hidden_size = 1> (x, w, r) }"""
+    gates = np.ones((1, 3, 1), np.float32)
+    return onnxruntime_run(text, x=np.zeros((0, 1, 1), np.float32), w=gates, r=gates), [[[0.0]]]
+
+
+@_fault(
+    "onnxruntime",
     "An Expand by a constant of 0s and 1s is dropped",
     "Expand-13: an axis of one element becomes one of none; without optimizations it does",
     "in ONNX that is written: what becomes empty is a constant",
