@@ -14,7 +14,7 @@ Options:
         results may have several shapes, because the CPU plugin keeps the shapes of an earlier run when a loop then
         runs zero times. It is imported as it was exported once, which takes a quarter of the time of compiling. With
         "always" it is compiled, whatever the model has; "never".
-    threads: 1 by default.
+    threads: 1 by default; 2 at least for models of open sizes.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ _DTYPES: dict[str, DType] = {
 }
 _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32", "LP_TRANSFORMS_MODE": False}
 _ENOUGH_THREADS = 2
+"""With one thread the plugin swallows errors of open sizes, and hands out what stands in memory; with more it raises
+them."""
 _LARGEST_EXPORT = 1 << 26  # bytes of a model's files, beyond which it isn't held in memory once more
 
 
@@ -73,8 +75,10 @@ class OpenvinoSession:
     def __init__(self, path: Path, recompile: str, threads: int) -> None:
         self.is_spent = False
         self._core = ov.Core()
-        self._settings = {**_SETTINGS, "INFERENCE_NUM_THREADS": threads}
         self._model = self._core.read_model(path)
+        if _has_open_sizes(self._model):
+            threads = max(threads, _ENOUGH_THREADS)
+        self._settings = {**_SETTINGS, "INFERENCE_NUM_THREADS": threads}
         self._fresh = recompile == "always" or (recompile == "auto" and has_open_loops(self._model))
         self._imports = self._fresh and recompile == "auto" and _size(path) <= _LARGEST_EXPORT
         self._exported: bytes | None = None
@@ -87,29 +91,25 @@ class OpenvinoSession:
         self._sorted = watch(self._model)
         self._compiled = self._compile()
 
-    def _compile(self, **settings: Any) -> ov.CompiledModel:
-        return self._core.compile_model(self._model, "CPU", {**self._settings, **settings})
+    def _compile(self) -> ov.CompiledModel:
+        return self._core.compile_model(self._model, "CPU", self._settings)
 
-    def _again(self, **settings: Any) -> ov.CompiledModel:
-        """The compiled model without anything of earlier runs, with some settings of its own."""
+    def _again(self) -> ov.CompiledModel:
+        """The compiled model without anything of earlier runs."""
         if self._imports and self._exported is None:
             with contextlib.suppress(RuntimeError):  # some models can't be exported
                 self._exported = self._compile().export_model().getvalue()
             self._imports = self._exported is not None
         if self._exported is None:
-            return self._compile(**settings)
-        return self._core.import_model(self._exported, "CPU", {**self._settings, **settings})
+            return self._compile()
+        return self._core.import_model(self._exported, "CPU", self._settings)
 
     def run(self, feeds: Batch) -> tuple[dict[str, Values], str]:
         if self._fresh and self._compiled is None:
             self._compiled = self._again()
         compiled, self._compiled = self._compiled, None if self._fresh else self._compiled
         assert compiled is not None
-        outputs, fault = self._run(compiled, feeds)
-        if any(isinstance(value, np.ndarray) and not value.size for value in outputs.values()):
-            # with one thread the plugin swallows errors of shapes and hands out empty tensors; with more it raises them
-            return self._run(self._again(INFERENCE_NUM_THREADS=_ENOUGH_THREADS), feeds)
-        return outputs, fault
+        return self._run(compiled, feeds)
 
     def _inferred(self, compiled: ov.CompiledModel, feeds: Batch) -> tuple[ov.InferRequest, dict[str, Any]]:
         """A request that has run, and its states."""
@@ -162,6 +162,11 @@ def input_name(parameter: Any) -> str:
 def output_name(result: Any) -> str:
     """The smallest tensor name of a Result's value, else the friendly name of the node that feeds it."""
     return min(result.input_value(0).names, default=result.input_value(0).node.friendly_name)
+
+
+def _has_open_sizes(model: ov.Model) -> bool:
+    """Whether a layer, at any depth, has a result whose sizes aren't all known."""
+    return any(one.get_partial_shape().is_dynamic for node, _ in layers(model) for one in node.outputs())
 
 
 def has_open_loops(model: ov.Model) -> bool:

@@ -127,6 +127,20 @@ def test_openvino_computes_right_after_inputs_that_it_refuses(tmp_path):
         np.testing.assert_array_equal(result, image)
 
 
+def test_openvino_tells_what_it_does_not_resize(tmp_path):
+    """With one thread it hands out what stands in memory."""
+    import openvino as ov
+    import openvino.opset11 as layers
+
+    path, sizes = tmp_path / "m.xml", [1, 1, 1, 3]
+    x = layers.parameter([-1, 1, -1, -1], np.float32)
+    made = layers.interpolate(x, np.array(sizes), "nearest", "sizes", axes=np.arange(4))
+    ov.serialize(ov.Model([made], [x]), path)
+    found = run_file("openvino", path, [{"x": np.ones((batch, 1, 2, 4), np.float32)} for batch in (1, 2, 1)])
+    assert [one.stage for one in found] == ["", "run", ""]
+    assert "spatial dimensions" in found[1].error
+
+
 def test_too_many_crashes_end_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("backedge.runtime.oracles.driver.MAX_CRASHES", 2)
     path = model(tmp_path, "g (int64[N] x, int64[N] y) => (int64[N] z) { z = Div(x, y) }")
