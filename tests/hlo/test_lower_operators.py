@@ -583,3 +583,14 @@ def test_floats_below_0_as_unsigned_integers(xla: Xla, number: int, bits: int) -
     ((found,),) = xla.lowered(graph, feeds)
     assert found.dtype == np.dtype(f"uint{bits}")
     assert found.tolist() == [2**bits - 1, 2**bits - 2, 0, 3, 100]
+
+
+@pytest.mark.parametrize("source", [DType.BOOL, DType.INT8, DType.UINT8, DType.FLOAT8E5M2])
+@pytest.mark.parametrize("target", [DType.BOOL, DType.INT8, DType.UINT8, DType.FLOAT8E5M2])
+def test_bits_of_bytes(xla: Xla, source: DType, target: DType) -> None:
+    """A bool is a byte that is 0 or 1; XLA takes no bits of its own for it."""
+    data = np.array([0, 1, 1, 0], np.uint8)
+    graph, feeds = built(lambda op, x: op.BitCast(x, to=to(target)), data.view(source.numpy))
+    ((found,),) = xla.lowered(graph, feeds)
+    assert found.dtype == target.numpy
+    np.testing.assert_array_equal(found.view(np.uint8), data)

@@ -91,13 +91,16 @@ def _powers_of_two(op: Builder, node: Node, x: Value, target: DType) -> Value:
 
 @rule("", "BitCast")
 def bit_cast(op: Builder, node: Node) -> Results:
-    """`bitcast-convert`; a bool is a byte."""
+    """`bitcast-convert`; a bool is a byte, of which XLA has no bits."""
     x, target = required(node, 0), DTYPES[node.attributes["to"]]
     if dtype_of(node, x) is target:
         return x
-    if {dtype_of(node, x), target} == {DType.BOOL, DType.UINT8}:
-        return convert(op, x, target)
-    return op.call("bitcast-convert", x, _types=[TensorType(target, result_sizes(node))])
+    if dtype_of(node, x) is DType.BOOL:
+        x = convert(op, x, DType.UINT8)
+    made = DType.UINT8 if target is DType.BOOL else target
+    if dtype_of(node, x) is not made:
+        x = op.call("bitcast-convert", x, _types=[TensorType(made, result_sizes(node))])
+    return convert(op, x, target) if target is DType.BOOL else x
 
 
 RULES = collect(globals())
