@@ -9,6 +9,7 @@ import numpy as np
 from .....passes.build import reshape, transpose, where_values
 from .....passes.errors import InvalidModel, Unsupported
 from .....passes.graph import Value
+from .....passes.preconditions import size_of_axis
 from .....passes.protos import ENUMS
 from .....passes.types import DType
 from .arguments import Axes, Call, Function, Operand
@@ -226,7 +227,12 @@ def compress(call: Call, condition: Number, a: Number, axis: int | None = None) 
     if condition.rank != 1:
         raise InvalidModel(f"{call.where}: a condition of {condition.rank} axes")
     x, axis = flat_or_axis(call, a, axis)
-    return Number(call.op.Compress(x.value, cast(call.op, condition, DType.BOOL, call.where), axis=axis))
+    chosen = cast(call.op, condition, DType.BOOL, call.where)
+    length, size = size_of_axis(chosen, 0), size_of_axis(x.value, axis)
+    if length is not None and size is not None and length > size:  # an error where it holds behind the last
+        places = call.op.Squeeze(call.op.NonZero(chosen), call.op.const([0]))
+        return Number(call.op.Gather(x.value, places, axis=axis))
+    return Number(call.op.Compress(x.value, chosen, axis=axis))
 
 
 def argwhere(call: Call, a: Number) -> Item:
