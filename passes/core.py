@@ -87,8 +87,8 @@ CORE: Mapping[str, CoreOperator] = {
 }
 """By name; all of them are of ai.onnx."""
 
-_REDUCED_TO = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
-REDUCTIONS = frozenset(f"Reduce{name}" for name in _REDUCED_TO)
+_REDUCED_TO = ("Sum", "Prod", "Max", "Min", "Mean", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
+REDUCTIONS = tuple(f"Reduce{name}" for name in _REDUCED_TO)
 """Reductions along axes, which came as a list of numbers first, and come as an input now."""
 
 ELEMENTWISE = frozenset(name for name, row in CORE.items() if "elementwise" in row.properties) | frozenset(

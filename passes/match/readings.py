@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..attributes import NodeAttributes, attributes_of
+from ..core import REDUCTIONS
 from ..graph import Node
 from ..schemas import schema
 from ..tensor import TensorData
@@ -16,7 +17,6 @@ from .choice import IF
 from .layout import reshape
 from .maker import Attributes, Maker, Operands
 from .reading import Read, Reading, axis_of, ints_of, readings_of, reads
-from .reductions import REDUCTIONS
 from .terms import Contradiction, Term
 
 

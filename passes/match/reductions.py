@@ -17,18 +17,6 @@ from .maker import Application, Maker, rule, rules_of
 from .polynomials import Size
 from .terms import Shape, Term, Typed
 
-REDUCTIONS = (
-    "ReduceSum",
-    "ReduceProd",
-    "ReduceMax",
-    "ReduceMin",
-    "ReduceMean",
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceSumSquare",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-)
 _NEUTRAL: dict[str, Callable[[DType], Any]] = {
     "ReduceMax": lambda dtype: dtype.limits[0],
     "ReduceMin": lambda dtype: dtype.limits[1],

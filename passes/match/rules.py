@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ..core import REDUCTIONS
 from . import choice, containers, elementwise, integers, layout, reductions, selecting, slicing, stacks
 from .maker import Application, Maker, Rule
 from .terms import Typed
@@ -18,7 +19,7 @@ RULES: Mapping[str, Sequence[Rule]] = {
 
 TYPES: Mapping[str, Callable[[Maker, Application], Typed | None]] = {
     **dict.fromkeys(("Reshape", "Expand", "Transpose", "Gather", "Concat", layout.SLICE, layout.SELECT), layout.types),
-    **dict.fromkeys(reductions.REDUCTIONS, reductions.types),
+    **dict.fromkeys(REDUCTIONS, reductions.types),
     choice.IF: choice.types,
     containers.ELEMENTS: containers.types,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...passes.core import REDUCTIONS
 from ...passes.types import Dim
 from .signature import Edge, Kind, Role
 
@@ -48,7 +49,6 @@ _AXES, _LEVEL, _WINDOW = Operand("axes", _INDEX), Operand("level"), Operand("win
 _SCALE, _SHARE = Operand(use=Use("data", lower=0.01)), Operand(use=Use("data", lower=0, upper=1))
 _SIZE, _SIZE_OF_NOTHING = Operand("size", _SIZES), Operand("size", _SIZES, None)
 _ANY_AXES, _AREA = Operand("axes"), Operand("size", data=None)
-_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
 
 # Every operand that is only ever an integer, and some others with few sensible values: operator -> operand -> what.
 OPERANDS: dict[str, dict[int, Operand]] = {
@@ -58,7 +58,7 @@ OPERANDS: dict[str, dict[int, Operand]] = {
     },
     **{operator: {1: Operand("position", _INDEX, 0, "batch_dims")} for operator in ("GatherND", "ScatterND")},
     **{operator: {4: Operand("length", _UP_TO_SIZE, 0, "layout")} for operator in ("LSTM", "GRU", "RNN")},
-    **{f"Reduce{name}": {1: _AXES} for name in _REDUCTIONS},
+    **{name: {1: _AXES} for name in REDUCTIONS},
     **{operator: {1: _AXES} for operator in ("Squeeze", "Unsqueeze", "CumSum", "CumProd")},
     **{operator: {0: _WINDOW} for operator in ("HannWindow", "HammingWindow", "BlackmanWindow")},
     **{operator: {1: _SCALE, 2: _LEVEL} for operator in ("QuantizeLinear", "DequantizeLinear")},

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 
+from ....passes.core import REDUCTIONS
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, required
@@ -262,14 +263,12 @@ def _differ(one: int, other: int) -> bool:
     return bool(is_below(one, other) or is_below(other, one))
 
 
-_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
-
 _OPERANDS: Mapping[Key, tuple[int, Tell]] = {
     ("", "CenterCropPad"): (1, _at_axes),
     ("", "ConstantOfShape"): (0, _sizes),
     ("", "DFT"): (2, _transformed),
     ("", "Expand"): (1, _sizes),
-    **{("", f"Reduce{name}"): (1, _reduced) for name in _REDUCTIONS},
+    **{("", name): (1, _reduced) for name in REDUCTIONS},
     ("", "Reshape"): (1, _reshaped),
     ("", "Resize"): (3, _resized),
     ("", "Split"): (1, _split),

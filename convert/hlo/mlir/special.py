@@ -88,14 +88,13 @@ def _spread(reader: Reader, scope: Scope, one: Operation, x: Value, dims: Sequen
     shape, wanted = x.tensor.shape or (), list(result.shape or ())
     kept = [index for index, size in enumerate(shape) if size != 1 or wanted[dims[index]] == 1]
     for index in kept:
-        if shape[index] != wanted[dims[index]]:
-            if isinstance(shape[index], int) and not isinstance(wanted[dims[index]], int):
-                wanted[dims[index]] = shape[index]
-                result = TensorType(result.dtype, tuple(wanted))
-                continue
-            raise Unsupported(
-                one.name, f"that the sizes {shape[index]} and {wanted[dims[index]]} are equal isn't certain"
-            )
+        size, stated = shape[index], wanted[dims[index]]
+        if isinstance(size, int) and not isinstance(stated, int):
+            wanted[dims[index]] = size
+        elif size != stated:
+            raise Unsupported(one.name, f"that the sizes {size} and {stated} are equal isn't certain")
+    if result.shape is not None:
+        result = TensorType(result.dtype, tuple(wanted))
     if len(kept) < len(shape):
         type = TensorType(x.tensor.dtype, tuple(shape[index] for index in kept))
         x = reader.node(scope, "reshape", [x], [type], {}, one.location).output

@@ -184,8 +184,9 @@ def _just_above(op: Builder, overlap: Value | None) -> Value:
 
 def _not_negative(op: Builder, most: Value) -> Value:
     """How many boxes of each class are kept; below 0 it is none, of which OpenVINO's CPU makes some, or an error."""
-    if most.data is not None:
-        return i64(op, max(int(most.data.numpy().reshape(())), 0))
+    known = ints(most)
+    if known is not None:
+        return i64(op, max(*known, 0))
     return op.Maximum(scalar(op, most), i64(op, 0))
 
 

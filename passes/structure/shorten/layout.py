@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from ...core import ELEMENTWISE
+from ...core import ELEMENTWISE, REDUCTIONS
 from ...graph import Node, Value
 from ...types import TensorType
 from .context import FLOATS, VIEWS, Context, Table, certain, is_one_element, made_by, permutation, viewed
-from .reductions import REDUCTIONS
 
 _DEEPEST = 3  # elementwise operators from a move to where its other users meet
 _MOST_USERS = 16  # of one value, which each of them looks at

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core import REDUCTIONS
 from ...graph import Node, Value
 from ...sizes import Size, size_of
-from ...words import words
 from .context import FLOATS, Context, Table, broadcasts_as_kept, certain, is_one_element, made_by, unviewed
 from .sizes import product, product_of_sizes
 
-REDUCTIONS = words(
-    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
-)
 _ONE_AXIS = 13  # the opset from which Softmax is of one dimension; before, of all from there on
 
 
