@@ -111,16 +111,16 @@ def scaled_elu(op: Builder, node: Node) -> Value:
     return op.Mul(op.Elu(x, alpha=attrs.float("alpha")), numbers(op, attrs.float("gamma"), dtype_of(node, x)))
 
 
-@rule("", "ThresholdedRelu")
-def above_threshold(op: Builder, node: Node) -> Value:
-    """ThresholdedRelu-22: x where it is above alpha, else 0.
+@rule("", "HardSigmoid")
+def hard_sigmoid(op: Builder, node: Node) -> Value:
+    """HardSigmoid-22: max(0, min(1, alpha * x + beta)).
 
-    `alpha` is a float32, and halves are compared in it, as in runtimes; ONNX's own body rounds it to a half, which may
-    be above it.
+    `alpha` and `beta` are float32, and halves are computed in it, as in runtimes; ONNX's own body rounds them to
+    halves, which shows where the two cancel.
     """
-    x = expr(op, required(node, 0))
-    is_above = expr(op, x.value(), working(node, x.value())) > NodeAttributes(node).float("alpha")
-    return where(is_above, x, 0).value()
+    attrs, x = NodeAttributes(node), required(node, 0)
+    line = expr(op, x, working(node, x)) * attrs.float("alpha") + attrs.float("beta")
+    return line.minimum(1).maximum(0).cast(dtype_of(node, x)).value()
 
 
 @rule("", "Gemm")

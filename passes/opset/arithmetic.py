@@ -315,6 +315,24 @@ def _by_halves(op: StepBuilder, node: Node) -> Made:
     return (there | ~back & low.call(node.op_type, other_low)).value()
 
 
+# ThresholdedRelu ---------------------------------------------------------------------------------
+
+
+def _above_threshold(op: StepBuilder, node: Node) -> Made:
+    """ThresholdedRelu-10: x where it is above alpha, else 0.
+
+    `alpha` is a float32, and halves are compared in it, as in runtimes; ONNX's own body rounds it to a half, which may
+    be above it.
+    """
+    x = required(node, 0)
+    is_above = expr(op.newest, x, work_type(dtype_of(node, x))) > attribute(node, "alpha", 1.0)
+    return where(is_above, expr(op.newest, x), 0).value()
+
+
+def _as_experimental(op: StepBuilder, node: Node) -> Made:
+    return changed(node)
+
+
 # Shrink ------------------------------------------------------------------------------------------
 
 
@@ -346,6 +364,7 @@ ROWS = {
     ("Equal", 19): Step(same, _same_text),
     ("IsInf", 10): Step("IsInf came with version 10", _is_infinite),
     ("IsNaN", 9): Step("IsNaN came with version 9", _is_nan),
+    ("ThresholdedRelu", 10): Step(_as_experimental, _above_threshold),
     ("Shrink", 9): Step("Shrink came with version 9", _shrink),
     ("Sign", 9): Step("Sign came with version 9", _sign),
     **rows("Greater Less", 9, Step(same, _by_halves)),

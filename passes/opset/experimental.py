@@ -10,7 +10,7 @@ import numpy as np
 from ..graph import Node, Value
 from ..preconditions import dtype_of, required
 from .build import StepBuilder
-from .steps import INT64_MAX, Adapter, Made, Step, attribute, changed, numbers, required_attribute
+from .steps import INT64_MAX, Adapter, Made, Step, attribute, numbers, required_attribute
 
 
 def _scaled(op: StepBuilder, node: Node, x: Value, factor: float) -> Value:
@@ -60,14 +60,9 @@ def _slice(op: StepBuilder, node: Node) -> Made:
     return op.at(10).Slice(*node.formal_inputs)
 
 
-def _kept(op: StepBuilder, node: Node) -> Made:
-    return changed(node)
-
-
 _NEVER = "it never had a version"
 
 ROWS = {
-    ("ThresholdedRelu", 10): Step(_kept, "ThresholdedRelu came with version 10"),
     ("Affine", 0): Step(_affine, _NEVER),
     ("Scale", 0): Step(_scale, _NEVER),
     ("ScaledTanh", 0): Step(_around("Tanh"), _NEVER),

@@ -72,6 +72,8 @@ class Attributes(NodeAttributes):
         activated: the same for what a function gives in each pass of a recurrent network; `activated(value, rounded)`:
             which elements are only near what they are given as.
         between: the same for what a definition's steps hand on, halves as halves, as some runtimes have it.
+        turned: the same for the terms of a Fourier transform, of which the rounding of its factors makes some of an
+            imaginary part where there was none.
         computed: the same for numbers on their way to whole ones; `computed(value, units, divisor)`: a runtime is off
             by up to so many units of float32; `divisor`: by what was divided last, if anything was.
         weights: the same for numbers that come from sizes or attributes alone, which a file may hold as constants of
@@ -96,6 +98,7 @@ class Attributes(NodeAttributes):
         "rounded",
         "single",
         "state",
+        "turned",
         "wanted",
         "weights",
         "whole",
@@ -117,6 +120,7 @@ class Attributes(NodeAttributes):
         self.operated: Callable[[Array], Array] = _as_it_is
         self.activated: Callable[[Array, Array | None], Array] = _as_it_is
         self.between: Callable[[Array], Array] = _as_it_is
+        self.turned: Callable[[Array], Array] = _as_it_is
         self.computed: Callable[..., Array] = _as_it_is
         self.weights: Callable[[Any], Any] = _as_it_is
         self.whole: Callable[..., Array] = _whole

@@ -10,12 +10,11 @@ from .base import Array, Attributes, Kernel, normal_axis, scalar
 
 
 def _complex(x: Array) -> Array:
-    """The signal whose last axis holds real (and imaginary) parts, in double precision."""
-    if x.shape[-1] == 1:
-        return x[..., 0].astype(np.float64)
-    if x.shape[-1] != 2:
+    """The signal whose last axis holds real (and imaginary) parts, in double precision or better."""
+    if x.shape[-1] not in (1, 2):
         raise ValueError(f"the last axis has {x.shape[-1]} parts, not 1 or 2")
-    return x[..., 0].astype(np.float64) + 1j * x[..., 1].astype(np.float64)
+    wide = x.astype(np.promote_types(x.dtype, np.float64), copy=False)
+    return wide[..., 0] if x.shape[-1] == 1 else wide[..., 0] + 1j * wide[..., 1]
 
 
 def _parts(x: Array, like: Array) -> Array:
@@ -32,7 +31,7 @@ def dft(attrs: Attributes, x: Array, length: Array | None = None, axis: Array | 
     number = normal_axis(number, x.ndim)
     inverse, onesided = attrs.flag("inverse"), attrs.flag("onesided")
     size = x.shape[number] if length is None else int(scalar(length))
-    signal = _complex(x)
+    signal = attrs.turned(_complex(x))
     if inverse and onesided:
         size = 2 * (x.shape[number] - 1) if length is None else size
         return np.fft.irfft(signal, n=size, axis=number)[..., None].astype(x.dtype)
@@ -47,7 +46,7 @@ def stft(
 ) -> Array:
     """(batch, frames, bins, 2) from (batch, length, 1 or 2); (batch, length) is real, too, as ONNX Runtime has it."""
     x = x[..., None] if x.ndim == 2 else x
-    signal, hop = _complex(x), int(scalar(step))
+    signal, hop = attrs.turned(_complex(x)), int(scalar(step))
     size = len(window) if window is not None else x.shape[1]
     size = size if frame_length is None else int(scalar(frame_length))
     if window is not None and len(window) != size:
@@ -57,7 +56,7 @@ def stft(
     count = (x.shape[1] - size) // hop + 1
     frames = signal[:, np.arange(count)[:, None] * hop + np.arange(size)]
     if window is not None:
-        frames = frames * window.astype(np.float64)
+        frames = frames * window.astype(frames.real.dtype)
     result = np.fft.fft(frames, axis=-1)
     return _parts(result[..., : size // 2 + 1] if attrs.flag("onesided") else result, x)
 

@@ -16,6 +16,7 @@ from .noise import UNITS, Noise, growth, is_another_product
 from .steps import Step, Watch
 from .terms import (
     ABSOLUTE,
+    ANGLE,
     ARITHMETIC,
     FIRST_STEPS,
     FUNCTION,
@@ -44,6 +45,7 @@ class Wide:
 
     Attributes:
         real: float64, or longdouble for graphs that compute in float64.
+        complex: the complex type of as many bits.
         noise: the rounding errors of this run; None: there are none.
         watch: sees the steps of this run; None: they are rounded as they come.
         margins: how far apart the two floats of each comparison of scalars were in this run, in order: what loops end
@@ -53,7 +55,7 @@ class Wide:
 
     def __init__(self, real: np.dtype[Any]) -> None:
         self.real = real
-        self._complex = np.dtype(np.clongdouble if real == np.longdouble else np.complex128)
+        self.complex = np.dtype(np.clongdouble if real == np.longdouble else np.complex128)
         self.noise: Noise | None = None
         self.watch: Watch | None = None
         self.margins: list[float] = []
@@ -64,7 +66,7 @@ class Wide:
         """A value with its floats widened, which is exact."""
         if isinstance(value, np.ndarray):
             if value.dtype.kind == "c":
-                return value.astype(self._complex, copy=False)
+                return value.astype(self.complex, copy=False)
             if value.dtype.itemsize * 8 > _STORED_BITS and is_float(value.dtype):
                 return value.astype(self.real, copy=False)
             return value
@@ -151,7 +153,7 @@ class _Operator:
         self._inner = next(floats, DType.FLOAT32)
         attributes.rounded, attributes.computed, attributes.whole = self._rounded, self._computed, self._whole
         attributes.weights, attributes.operated, attributes.activated = self._weights, self._operated, self._activated
-        attributes.between = self._between
+        attributes.between, attributes.turned = self._between, self._turned
 
     @property
     def is_exact(self) -> bool:
@@ -212,6 +214,12 @@ class _Operator:
         """What one step of a definition hands on to the next: some runtimes round halves there, too."""
         noise = self._noise
         return value if noise is None else noise.result(value, self._inner, ARITHMETIC)
+
+    def _turned(self, value: Array) -> Array:
+        noise = self._noise
+        if noise is None:
+            return value
+        return noise.terms(value.astype(self._wide.complex), self._inner, ANGLE**2 * self._terms)
 
     def _quotient(self, noise: Noise, ratio: Array, divisor: Array) -> Array:
         kind = noise.rounded_type(self._inner)

@@ -52,6 +52,9 @@ ABSOLUTE = frozenset(
     """.split()  # noqa: SIM905
 )
 
+ANGLE = 2 * math.pi
+"""How much further off the factor of a term is whose angle is rounded before its cosine is."""
+
 LOGISTIC = ("LOGISTIC", b"LOGISTIC", 2)
 """How attributes `post_transform` name the sigmoid that ONNX Runtime computes as 1 less the one of the opposite."""
 
@@ -154,6 +157,7 @@ SHAKEN: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("FlexAttention", "LinearAttention"), (0, 1, 2)),
     "Attention": (0, 1, 2, 4, 5),  # query, key, value and those of the past
     **dict.fromkeys(("Sum", "Mean"), ()),
+    **dict.fromkeys(("DFT", "STFT"), ()),  # their kernels turn the terms themselves
     **dict.fromkeys(("Adagrad", "Adam", "Momentum"), tuple(range(2, 66))),  # of up to 16 tensors with their states
 }
 """Which inputs of a sum are its terms; where nothing else is said, the first."""

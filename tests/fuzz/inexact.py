@@ -25,7 +25,7 @@ _INEXACT = ABSOLUTE | FUNCTIONS | NEVER_EXACT | {"DynamicQuantizeLinear"}
 _DECIDING = frozenset(words("Equal Greater GreaterOrEqual Less LessOrEqual Unique"))
 """Operators that say what a rounding error more or less makes of a quotient that would be a whole or an equal number,
 which OpenVINO computes by the reciprocal; as casts to integers do."""
-_STEPS = frozenset(words("Ceil Floor Hardmax Mod Round Sign"))
+_STEPS = frozenset(words("Ceil Floor Hardmax Mod OneHotEncoder Round Sign"))
 """Operators whose numbers jump: what rounding turns there is as far apart as what is right and wrong."""
 
 _RUNS = 8
@@ -34,35 +34,45 @@ _RUNS = 8
 def carried(
     graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, Outputs], float], most: float = MOST
 ) -> float:
-    """The distance from its exact outputs of a run with the rounding errors that each operator's runtimes may make, or
-    with results rounded to the nearest numbers.
+    """The largest of `noises`; those beyond `most` don't count, but for infinite ones."""
+    found = noises(graph, feed, right, apart, most)
+    return max((one for one in found if one <= most or np.isinf(one)), default=0.0)
+
+
+def noises(
+    graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, Outputs], float], most: float = MOST
+) -> list[float]:
+    """For each output the distance from its exact value of a run with the rounding errors that each operator's runtimes
+    may make, or with results rounded to the nearest numbers.
 
     0 where the graph has none of these operators, and computes in no halves, which some runtimes round only behind
-    several operators; an output whose distance is more than `most` doesn't count: all is noise there.
-    Infinite where a whole number, a shape, a step or what is infinite turned: no run says what is right there.
+    several operators. Infinite where a whole number, a shape, a step or what is infinite turned: no run says what is
+    right there. Of an output that is further off than `most` nothing is known: all is noise there, unless it is a
+    float64 that comes of float32.
 
     Args:
         right: the outputs, whose types count.
         apart: how far two results are apart.
         most: units of the last place.
     """
+    none = [0.0] * len(right)
     nodes = [node for inner in graph.graphs() for node in inner.nodes]
     divides = any(node.op_type == "Div" for node in nodes) and any(map(_decides, nodes))
     if not divides and not any(map(_is_inexact, nodes)):
-        return 0.0
+        return none
     try:
         with np.errstate(all="ignore"), time_limit(SECONDS):
             graph, feed = _fed(graph, feed)
             wide = WideModel(graph, WIDEST if computes_double(graph) else DOUBLE)
             exact = _declared(wide.exact(feed)[0], right)
-            noises = [Noise(0, is_drawn=False), *map(Noise, range(_RUNS))]
-            runs = [_declared(wide.noisy(feed, noise), right) for noise in noises]
-            found = [apart([one], [other]) for run in runs for one, other in zip(exact, run, strict=True)]
+            errors = [Noise(0, is_drawn=False), *map(Noise, range(_RUNS))]
+            runs = [_declared(wide.noisy(feed, noise), right) for noise in errors]
+            found = [max(apart([one], [other]) for other in seen) for one, *seen in zip(exact, *runs, strict=True)]
     except (BackedgeError, TooSlow):
-        return 0.0
+        return none
     if any(node.op_type in _STEPS for node in nodes):
         found = [one if one <= most else np.inf for one in found]
-    return max((one for one in found if one <= most or np.isinf(one)), default=0.0)
+    return found
 
 
 def _fed(graph: Graph, feed: Feed) -> tuple[Graph, Feed]:

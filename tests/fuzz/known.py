@@ -18,6 +18,7 @@ from backedge.passes.graph import Node
 from backedge.passes.windows import windows
 from backedge.runtime.compare.special import known_habit
 from backedge.runtime.special_values import hardly_deviates, outweighs, special_kinds
+from trust.judge import ROUNDING, units
 
 
 @dataclass(frozen=True)
@@ -182,11 +183,6 @@ ROWS = (
         "ONNX Runtime masks otherwise where a causal Attention has a mask of integers",
     ),
     _row(
-        "Unique",
-        lambda case: case.first.dtype.kind == "f" and bool(np.isnan(case.first).any()),
-        "nobody says where NaN stands, nor whether two are one",
-    ),
-    _row(
         "AveragePool",
         _hangs_over,
         "ONNX Runtime's kernel before version 19 divides by the size of a window that hangs over the padding",
@@ -206,7 +202,7 @@ def _spreads_too_far(case: Case) -> bool:
 
 
 def _spreads_or_is_infinite(case: Case) -> bool:
-    return _infinite(case) or _spreads_too_far(case) or outweighs(case.node, case.first)
+    return _not_finite(case) or _spreads_too_far(case) or outweighs(case.node, case.first)
 
 
 def _scale_overflows(case: Case) -> bool:
@@ -222,8 +218,56 @@ def _scale_overflows(case: Case) -> bool:
     return factor * max(element, reciprocal) >= float(np.finfo(np.float32).max)
 
 
+def _is_text(case: Case) -> bool:
+    return case.first.dtype.kind in "OUT"
+
+
 def _nan(case: Case) -> bool:
-    return bool(np.isnan(case.first.astype(np.float64)).any())
+    return not _is_text(case) and bool(np.isnan(case.first.astype(np.float64)).any())
+
+
+def _not_finite(case: Case) -> bool:
+    return not (_is_text(case) or np.isfinite(case.first.astype(np.float64)).all())
+
+
+def _blends_no_number(case: Case) -> bool:
+    """NaN or infinity among numbers of which shares are added, some of them 0."""
+    return NodeAttributes(case.node).string("mode") != "nearest" and _not_finite(case)
+
+
+def _products_overflow(case: Case) -> bool:
+    """Products of finite floats so large that their sums may overflow on the way, in one order or in another."""
+    sizes = []
+    for one in map(np.asarray, case.operands[:2]):
+        if one.dtype.kind != "f" or not one.size:
+            return False
+        wide = np.abs(one.astype(np.float64))
+        sizes.append((float(wide[np.isfinite(wide)].max(initial=0)), one.size))
+    (a, many), (b, others) = sizes
+    return a * b * min(many, others) >= float(np.finfo(np.float32).max)
+
+
+def _sum_overflows(case: Case) -> bool:
+    """Finite floats that overflow in some order of their sum."""
+    x = case.first
+    if x.dtype.kind != "f" or not x.size:
+        return False
+    wide = np.abs(x.astype(np.float64))
+    return float(wide[np.isfinite(wide)].sum()) >= float(np.finfo(min(x.dtype, np.dtype(np.float32))).max)
+
+
+def _step_adds_up(case: Case) -> bool:
+    """A range of floats so long that adding the step up gives other numbers than multiplying it."""
+    if case.first.dtype.kind != "f":
+        return False
+    start, limit, step = (np.asarray(one) for one in case.operands)
+    with np.errstate(all="ignore"):
+        count = np.ceil((limit.astype(np.float64) - start) / step)
+    if not 1 < count < 1 << 24:
+        return False
+    places = np.arange(int(count), dtype=start.dtype)
+    added = np.cumsum(np.append(start, np.full(places.size - 1, step)), dtype=start.dtype)
+    return units(start + places * step, added) > ROUNDING
 
 
 def _lowest(case: Case) -> bool:
@@ -339,6 +383,7 @@ UNDEFINED = (
         lambda case: _empty(case) and bool(case.node.attributes.get("training_mode", 0)),
         "the mean and variance of nothing",
     ),
+    _row("Range", _step_adds_up, "a range whose step ONNX Runtime adds up; the definition multiplies it"),
     _row("Range", _counted_by_rounding, "a range of as many numbers as the type says in which they are counted"),
     _row("Pad", _axes_twice, "an axis named twice"),
     _row("CenterCropPad", _sizes_wrap_around, "sizes below 0, of which ONNX Runtime's differences overflow"),
@@ -351,6 +396,16 @@ UNDEFINED = (
     _row("DeformConv", _any_infinite, "NaN and infinities: places of no number"),
     _row("RoiAlign", _any_infinite, "NaN and infinities beside a point, which ONNX Runtime multiplies by 0"),
     _row("GridSample", _nowhere, "NaN and infinities: places of no number"),
+    _row("GridSample Resize", _blends_no_number, "NaN and infinities that have no part in a point, or a share of 0"),
+    _row(
+        "Conv ConvTranspose Einsum Gemm MatMul", _products_overflow, "sums that overflow in one order, not in another"
+    ),
+    _row(
+        "AveragePool CumSum GlobalAveragePool ReduceL1 ReduceMean ReduceSum",
+        _sum_overflows,
+        "sums that overflow in one order of two",
+    ),
+    _row("ArgMax ArgMin Hardmax TopK Unique", _nan, "NaN: where it stands, and whether two are one"),
     _row("GlobalMaxPool MaxPool", _lowest, "nothing but -infinity, of which ONNX Runtime makes the lowest number"),
     _row("MaxPool MaxRoiPool", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"),
     _row("MatMulInteger QLinearMatMul", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import os
 import random
@@ -27,7 +29,7 @@ from backedge.runtime.special_values import SpecialValues
 from onnx.reference import ReferenceEvaluator
 from trust.judge import ROUNDING, nudged, units
 
-from .inexact import carried
+from .inexact import MOST, carried, noises
 from .maker import OPSETS
 from .running import CRASHED, SECONDS, Feed, Ours, Outputs, Run, TooSlow, run_file, run_in, run_onnx, time_limit
 from .settle import TooLong, is_narrow, opset_of, plain, settled, shown_value
@@ -125,12 +127,24 @@ _MOST = 1 << 26
 """Elements of results that are compared number by number."""
 
 
+@dataclass(slots=True, eq=False)
+class Noisy:
+    """A result so far off by rounding alone that others would be excused with it: it has a limit of its own."""
+
+    value: Any
+    limit: float
+
+
 def apart(a: Outputs, b: Outputs, coarse: bool = False) -> float:
-    """How far two results are apart, in units of the last place."""
+    """How far two results are apart, in units of the last place; those of `a` may be `Noisy`."""
     if len(a) != len(b):
         return np.inf
     found = 0.0
     for x, y in zip(a, b, strict=True):
+        if isinstance(x, Noisy):
+            distance = apart([x.value], [y], coarse)
+            found = max(found, distance if distance > x.limit else 0.0)
+            continue
         if isinstance(x, list) and isinstance(y, list):
             found = max(found, apart(x, y, coarse))
             continue
@@ -148,11 +162,15 @@ def apart(a: Outputs, b: Outputs, coarse: bool = False) -> float:
     return found
 
 
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Noisy) else value
+
+
 def shown(a: Outputs, b: Outputs) -> str:
     """The first of the outputs that differ, in one line."""
     for k, (x, y) in enumerate(zip(a, b, strict=False)):
         if apart([x], [y]) > ROUNDING:
-            return f"output {k}: {shown_value(x)} against {shown_value(y)}"
+            return f"output {k}: {shown_value(_plain(x))} against {shown_value(y)}"
     return f"{len(a)} outputs against {len(b)}"
 
 
@@ -285,10 +303,10 @@ def examine(job: Job) -> Iterator[Event]:
             if right is not None and not _as_declared(stated, right):
                 truth.values[k] = right = None  # a shape that follows from such sizes isn't the one that is stated
             if right is not None:
-                noise = carried(hub, job.feeds[k], right, apart)
-                truth.slack[k] = max(truth.slack[k], 4 * noise)
-                if np.isinf(noise):
-                    truth.values[k] = None  # rounding decides
+                noise = noises(hub, job.feeds[k], right, apart)
+                truth.slack[k] = max([truth.slack[k], *(4 * one for one in noise if one <= MOST)])
+                own = [_noisy(one, value) for one, value in zip(noise, right, strict=True)]
+                truth.values[k] = None if np.isinf(noise).any() else own  # infinite: rounding decides
         for path in job.paths:
             yield Event(path, "")
             yield from _path(path, job, source, folder / path, truth, names, hub)
@@ -304,6 +322,19 @@ def _as_declared(stated: Sequence[onnx.ValueInfoProto], outputs: Outputs) -> boo
         if len(dims) != found.ndim or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
             return False
     return True
+
+
+_NARROWER = 2.0**29
+"""Units of float64 in the last place that are one of float32."""
+
+
+def _noisy(noise: float, value: Any) -> Any:
+    """The value, with a limit of its own where its `noise` is too large for that of all outputs; none at all beyond
+    `MOST`, in units of float32 if it is a float64."""
+    if noise <= MOST:
+        return value
+    is_wide = not isinstance(value, list) and np.asarray(value).dtype == np.float64
+    return Noisy(value, 4 * noise if is_wide and noise <= MOST * _NARROWER else np.inf)
 
 
 def settle(event: Event, hub: Graph, feed: Feed, truth: Truth, source: Path) -> Event:
@@ -392,7 +423,7 @@ def _path(
         onnx_file = entry.runtime == "onnxruntime"
         run = run_onnx(made, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
         if not onnx_file:
-            habits = _habits(entry.runtime, hub, run, feeds, wanted, limits)
+            habits = _habits(entry.runtime, hub, made, run, feeds, wanted, limits)
             also = [own if habit is None else habit for habit, own in zip(habits, theirs, strict=True)]
             if any(LOADED_ONLY in note for note in report.notes):
                 run.errors = ["fault: sizes that it isn't loaded with" if error else "" for error in run.errors]
@@ -428,12 +459,31 @@ def _path(
 
 
 def _habits(
-    runtime: str, hub: Graph, run: Run, feeds: Sequence[Feed], wanted: Sequence[Any], limits: Sequence[float]
+    runtime: str,
+    hub: Graph,
+    made: Path,
+    run: Run,
+    feeds: Sequence[Feed],
+    wanted: Sequence[Any],
+    limits: Sequence[float],
 ) -> list[Outputs | None]:
-    """What a runtime gives where it is known to have its own way with what the model's operators are given."""
-    seen = SpecialValues(hub)
+    """What a runtime gives where it is known to have its own way with what operators are given, of the model or of the
+    file that was made of it."""
+
+    @functools.cache
+    def watched() -> list[SpecialValues]:
+        graphs = [hub]
+        with contextlib.suppress(BackedgeError):
+            graphs.append(to_hub(load(made)))
+        return list(map(SpecialValues, graphs))
+
+    def has_its_way(feed: Feed) -> bool:
+        with contextlib.suppress(BackedgeError):
+            return any(known_habit(runtime, seen.run(feed)) for seen in watched())
+        return False
+
     return [
-        found if found is not None and apart(right, found) > limit and known_habit(runtime, seen.run(feed)) else None
+        found if found is not None and apart(right, found) > limit and has_its_way(feed) else None
         for feed, right, limit, found in zip(feeds, wanted, limits, run.outputs, strict=True)
     ]
 
@@ -467,7 +517,7 @@ def judged(
             own = others[k] if others else None
             if own is not None and apart(own, found) <= limits[k]:
                 continue
-            arrays = [np.asarray(value) for value in wanted[k] if not isinstance(value, list)]
+            arrays = [np.asarray(value) for value in map(_plain, wanted[k]) if not isinstance(value, list)]
             long = [array for array in arrays if array.dtype in (np.float64, np.int64, np.uint64)]
             if run.coarse and long:
                 continue
@@ -529,7 +579,7 @@ def _back(
         run.outputs = [one and _without_lists(one, right) for one, right in zip(run.outputs, wanted, strict=True)]
     if run.refused and not loads:
         return
-    habits = _habits("onnxruntime", hub, run, feeds, wanted, limits)
+    habits = _habits("onnxruntime", hub, back, run, feeds, wanted, limits)
     others = [own if habit is None else habit for habit, own in zip(habits, others, strict=True)]
     yield from judged(where, run, feeds, wanted, limits, known, others=others)
 
@@ -537,7 +587,7 @@ def _back(
 def _without_lists(outputs: Outputs, wanted: Outputs) -> Outputs:
     """The outputs, and the one element of a list where a tensor is wanted."""
     return [
-        one[0] if isinstance(one, list) and len(one) == 1 and not isinstance(right, list) else one
+        one[0] if isinstance(one, list) and len(one) == 1 and not isinstance(_plain(right), list) else one
         for one, right in zip(outputs, wanted, strict=True)
     ]
 

@@ -24,11 +24,15 @@ ONNXRUNTIME_LIMITS = (
     "Depth is negative",
     "exceeds maximum allowed",
     "Only N can be zero",
+    "Invalid input shape: {",
+    "does not match expected type (optional(",
 )
 """What ONNX Runtime says of files that are right: it looks for zeros to divide by before it knows what is run, its
 AveragePool before version 19 doesn't take 0 for pads that `auto_pad` makes of fewer elements than a step has, and its
 OneHot takes a depth of 0 for a negative one, which our executor doesn't take, and its Pad reflects no more
-elements than there are, where NumPy's goes back and forth, and its pools have no images without channels or rows."""
+elements than there are, where NumPy's goes back and forth, and its pools have no images without channels or rows. Its
+Conv takes no images smaller than the kernel, of which its QLinearConv makes none, and of version 28 it has the types of
+one Optional alone."""
 
 OPENVINO_LIMITS = ("ptr is Null", "Batch size is zero", "Dimension value: [ 0, 0] must be a multiple of divisor")
 """What OpenVINO says of files that are right: its StringTensorPack takes no bounds of no strings that it computes, its

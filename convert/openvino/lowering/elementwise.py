@@ -15,7 +15,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import dtype_of, flag, power_type, required, size_of_axis
 from ....passes.protos import DTYPES
 from ....passes.rewrite import Builder, Rule, collect, combine, renamed, rule, view
-from ....passes.types import DType
+from ....passes.types import HALVES, DType
 from ..attributes import BOOLEAN, kind_of
 from ..layers import HUB_ATTRIBUTES, LAYERS, OF_HUB, PLAIN, HubAttribute
 from ..workarounds import QUOTIENTS
@@ -204,10 +204,15 @@ def relu(op: Builder, node: Node) -> Value | None:
 
 @rule("", "HardSigmoid")
 def hard_sigmoid(op: Builder, node: Node) -> Value | None:
-    """None where a parameter is 0, which OpenVINO's CPU takes for one that is left out."""
+    """Of halves in float32, which the parameters are; None where one of those is 0, which OpenVINO's CPU takes for one
+    that is left out."""
     x = required(node, 0)
     values = list(map(NodeAttributes(node).float, ("alpha", "beta")))
-    return op.HardSigmoid(x, *(number(op, node, value, x) for value in values)) if all(values) else None
+    if not all(values):
+        return None
+    dtype = dtype_of(node, x)
+    wide = convert(op, node, x, DType.FLOAT32) if dtype in HALVES else x
+    return convert(op, node, op.HardSigmoid(wide, *(number(op, node, value, wide) for value in values)), dtype)
 
 
 @rule("", "LeakyRelu")

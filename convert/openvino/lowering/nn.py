@@ -363,8 +363,11 @@ def mean_variance_normalization(op: Builder, node: Node) -> Value:
 
 
 @rule("", "LRN")
-def lrn(op: Builder, node: Node) -> Value:
+def lrn(op: Builder, node: Node) -> Value | None:
+    """One layer for windows of odd size; OpenVINO's of even size end an element earlier, and they are decomposed."""
     attributes = NodeAttributes(node)
+    if attributes.int("size") % 2 == 0:
+        return None
     return op.LRN(
         required(node, 0),
         i64(op, [1]),
