@@ -153,6 +153,10 @@ class Attributes(NodeAttributes):
         named = bool(self.get(name)) or default is None
         return DType.FLOAT64 if named and found in COMPUTED and self.single != np.float32 else found
 
+    def dtype_or(self, name: str, default: np.dtype[Any]) -> np.dtype[Any]:
+        """As declared, or a type of this run, which needn't be one that models have."""
+        return self.dtype(name).numpy if self.has(name) else default
+
     def precision(self, name: str, default: np.dtype[Any]) -> np.dtype[Any]:
         """The type that an attribute says to compute in; `default` where it is absent. A run that is more exact than
         the graph declares computes in its own."""

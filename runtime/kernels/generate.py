@@ -8,7 +8,6 @@ import numpy as np
 
 from ...passes.attributes import strings
 from ...passes.protos import SparseData, sparse_to_dense
-from ...passes.types import DType
 from .base import Array, Attributes, Kernel, is_float, is_small_float, to_ints
 
 
@@ -58,8 +57,7 @@ def range_(attrs: Attributes, start: Array, limit: Array, delta: Array) -> Array
 def eye_like(attrs: Attributes, x: Array) -> Array:
     if x.ndim != 2:
         raise ValueError(f"needs a matrix, not rank {x.ndim}")
-    dtype = attrs.dtype("dtype", DType.of(x.dtype)).numpy
-    return np.eye(*x.shape, k=attrs.int("k", 0)).astype(dtype)
+    return np.eye(*x.shape, k=attrs.int("k", 0)).astype(attrs.dtype_or("dtype", x.dtype))
 
 
 TABLE: dict[str, Kernel] = {

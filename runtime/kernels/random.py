@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.types import DType
 from .base import Array, Attributes, Kernel, scalar, widened
 
 
@@ -55,14 +54,14 @@ def drawn_like(draw: Draw) -> Kernel:
     """Shape, and type unless it is an attribute, from the input."""
 
     def kernel(attrs: Attributes, x: Array) -> Array:
-        return np.asarray(draw(attrs, x.shape)).astype(attrs.dtype("dtype", DType.of(x.dtype)).numpy)
+        return np.asarray(draw(attrs, x.shape)).astype(attrs.dtype_or("dtype", x.dtype))
 
     return kernel
 
 
 def bernoulli(attrs: Attributes, x: Array) -> Array:
     hit = generator(attrs).uniform(size=x.shape) < x.astype(np.float64)
-    return np.asarray(hit).astype(attrs.dtype("dtype", DType.of(x.dtype)).numpy)
+    return np.asarray(hit).astype(attrs.dtype_or("dtype", x.dtype))
 
 
 def multinomial(attrs: Attributes, x: Array) -> Array:

@@ -115,6 +115,7 @@ def _einsum(_: Attributes, inputs: Sequence[Any], result: Array) -> float:
 
 TERMS: dict[str, Count] = {
     "MatMul": _last,
+    "Det": _last,
     "Gemm": lambda attrs, inputs, result: inputs[0].shape[0 if attrs.flag("transA") else 1],
     "Einsum": _einsum,
     "Conv": lambda attrs, inputs, result: math.prod(inputs[1].shape[1:]),

@@ -40,7 +40,12 @@ def carried(
 
 
 def noises(
-    graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, Outputs], float], most: float = MOST
+    graph: Graph,
+    feed: Feed,
+    right: Outputs,
+    apart: Callable[[Outputs, Outputs], float],
+    most: float = MOST,
+    always: bool = False,
 ) -> list[float]:
     """For each output the distance from its exact value of a run with the rounding errors that each operator's runtimes
     may make, or with results rounded to the nearest numbers.
@@ -54,11 +59,12 @@ def noises(
         right: the outputs, whose types count.
         apart: how far two results are apart.
         most: units of the last place.
+        always: whatever the operators are: nothing else tells of their rounding.
     """
     none = [0.0] * len(right)
     nodes = [node for inner in graph.graphs() for node in inner.nodes]
     divides = any(node.op_type == "Div" for node in nodes) and any(map(_decides, nodes))
-    if not divides and not any(map(_is_inexact, nodes)):
+    if not always and not divides and not any(map(_is_inexact, nodes)):
         return none
     try:
         with np.errstate(all="ignore"), time_limit(SECONDS):

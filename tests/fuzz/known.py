@@ -256,6 +256,16 @@ def _sum_overflows(case: Case) -> bool:
     return float(wide[np.isfinite(wide)].sum()) >= float(np.finfo(min(x.dtype, np.dtype(np.float32))).max)
 
 
+def _product_overflows(case: Case) -> bool:
+    """Floats whose product may leave the type, in which an infinity then meets a 0."""
+    x = case.first
+    if x.dtype.kind != "f" or not x.size:
+        return False
+    wide, info = np.abs(x.astype(np.float64)), np.finfo(min(x.dtype, np.dtype(np.float32)))
+    some = np.log2(wide[np.isfinite(wide) & (wide > 0)])
+    return bool(some[some > 0].sum() >= info.maxexp or some[some < 0].sum() <= info.minexp)
+
+
 def _step_adds_up(case: Case) -> bool:
     """A range of floats so long that adding the step up gives other numbers than multiplying it."""
     if case.first.dtype.kind != "f":
@@ -405,6 +415,8 @@ UNDEFINED = (
         _sum_overflows,
         "sums that overflow in one order of two",
     ),
+    _row("Einsum", _any_infinite, "infinities times numbers that are added before or after that"),
+    _row("ReduceProd", _product_overflows, "products that overflow or vanish in one order, and meet the other there"),
     _row("ArgMax ArgMin Hardmax TopK Unique", _nan, "NaN: where it stands, and whether two are one"),
     _row("GlobalMaxPool MaxPool", _lowest, "nothing but -infinity, of which ONNX Runtime makes the lowest number"),
     _row("MaxPool MaxRoiPool", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"),

@@ -35,7 +35,7 @@ from .running import CRASHED
 _PARTICULAR = re.compile(r"\b\w*_\d+\b|'[^']*'|\"[^\"]*\"|\[[^\]]*\]|\([^()]*\)|-?\d+(\.\d+)?(e[-+]?\d+)?|nan|inf")
 """Names and numbers in a message."""
 
-SILENCE = 40.0
+SILENCE = 90.0
 """Seconds until a stage counts as hanging."""
 
 BATCH = 16

@@ -170,10 +170,11 @@ def _atan(x: Formula) -> Formula:
 
 
 def _acosh(x: Formula) -> Formula:
-    """log(x + sqrt(x - 1) sqrt(x + 1)); the roots apart, so that nothing overflows on the way."""
-    one = x.full_like(1)
-    roots = (x - one).sqrt() * (x + one).sqrt()
-    return where(x > x.dtype.finite_limits[1] / 4, x.log() + math.log(2), (x + roots).log())
+    """log1p(x - 1 + sqrt(x - 1) sqrt(x + 1)), which is exact near 1; the roots apart, so that nothing overflows on the
+    way."""
+    above = x - 1
+    roots = above.sqrt() * (x + 1).sqrt()
+    return where(x > x.dtype.finite_limits[1] / 4, x.log() + math.log(2), (above + roots).log1p())
 
 
 def _asinh(x: Formula) -> Formula:
@@ -185,8 +186,9 @@ def _asinh(x: Formula) -> Formula:
 
 
 def _atanh(x: Formula) -> Formula:
-    """(log1p(x) - log1p(-x)) / 2"""
-    return 0.5 * (x.log1p() - (-x).log1p())
+    """sign(x) log1p(2|x| / (1 - |x|)) / 2: XLA's log1p of float64 is inexact below 0."""
+    size = x.abs()
+    return x.sign() * 0.5 * (2 * size / (1 - size)).log1p()
 
 
 def _halves(x: Formula) -> tuple[Formula, Formula]:
