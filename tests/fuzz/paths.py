@@ -200,8 +200,7 @@ class Truth:
 def truth_of(
     runs: Mapping[str, Run], path: Path, feeds: Sequence[Feed], stated: Sequence[onnx.ValueInfoProto]
 ) -> tuple[Truth, list[Event]]:
-    """What two of ONNX Runtime, onnx's reference and our executor agree on, of outputs that are what the model states of
-    them."""
+    """What two of ONNX Runtime, onnx's reference and our executor agree on, if the sizes are those that are stated."""
     names = [value.name for value in stated]
     events: list[Event] = []
     values: list[Outputs | None] = []
