@@ -653,6 +653,16 @@ ROWS = [
         [f32(-(3 * 3 + 4 * 1) / 4)],
     ),
     Row(
+        "windows of even size have one more channel behind than before",
+        "g (float[1, 4, 1, 1] x) => (float[1, 4, 1, 1] a, float[1, 4, 1, 1] b) { a = LRN <size = 2, alpha = 2.0, "
+        "beta = 1.0, bias = 1.0> (x) b = LRN <size = 4, alpha = 4.0, beta = 1.0, bias = 1.0> (x) }",
+        [f32([1, 2, 3, 4]).reshape(1, 4, 1, 1)],
+        [
+            f32([1 / (1 + 5), 2 / (1 + 13), 3 / (1 + 25), 4 / (1 + 16)]).reshape(1, 4, 1, 1),
+            f32([1 / (1 + 14), 2 / (1 + 30), 3 / (1 + 29), 4 / (1 + 25)]).reshape(1, 4, 1, 1),
+        ],
+    ),
+    Row(
         "attention with a row that sees nothing",
         "g (float[1, 1, 2, 1] q, float[1, 1, 2, 1] v, bool[2, 2] mask) => (float[1, 1, 2, 1] y, float[1, 1, 2, 1] z) "
         "{ y = Attention (q, q, v, mask) z = Attention <is_causal = 1> (q, q, v) }",

@@ -262,3 +262,11 @@ def test_shrinking(kind: str, bias: float, limit: float, target: int) -> None:
     sessions = [onnxruntime.InferenceSession(checked(graph).SerializeToString()) for graph in graphs]
     expected, made = (session.run(None, {"x": x})[0] for session in sessions)
     assert_same(made, expected)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.02])
+def test_halves_above_a_threshold_of_float32(alpha: float) -> None:
+    """0.01 as a half is above 0.01 as a float32, 0.02 isn't: ONNX's own body compares with the half."""
+    x = np.array([0.01, -0.01, 0.02, 0.5, 0, np.nan, np.inf, -np.inf], np.float16)
+    expected = np.where(x.astype(np.float32) > np.float32(alpha), x, np.float16(0))
+    assert_same(unary("float16", f"ThresholdedRelu <alpha = {alpha}> (x)", 10, 9, x), expected)

@@ -15,6 +15,7 @@ from backedge.runtime.wide.spread import distance
 from backedge.runtime.wide.steps import Forced, Step
 
 F32 = np.float32
+LONG = np.dtype(np.longdouble)
 
 
 def model(tmp_path, text: str, ml: bool = False) -> WideModel:
@@ -561,3 +562,52 @@ def test_what_is_known_of_rounding_is_known_of_operators(table: str) -> None:
     """A name that no operator has would leave one to count as one arithmetic operation."""
     named = set(getattr(terms, table))
     assert named and named <= {name for _, name in KERNELS} | {"Constant", "Scan", "Loop", "If"}
+
+
+def test_factors_of_waves_are_rounded_in_both_parts(tmp_path) -> None:
+    """The sine of half a turn is 1.2e-16 to ONNX Runtime, and a part of a real signal imaginary."""
+    wide = WideModel(model(tmp_path, "(double[1,2,1] x) => (double[1,2,2] y) { y = DFT<axis=1>(x) }").graph, LONG)
+    feed = {"x": np.array([[[0.0], [-0.5]]])}
+    exact = wide.exact(feed)[0]["y"]
+    assert exact.ravel().tolist() == [-0.5, 0, 0.5, 0]
+    (found,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, feed)
+    assert found[0, 1, 1] != 0
+    for first in range(0, 40, 4):
+        spreads = spread(exact, [wide.noisy(feed, Noise(first + run))["y"] for run in range(4)], DType.FLOAT64)
+        assert distance(exact, found, spreads).max() < 6
+
+
+@pytest.mark.parametrize("length", [3, 5, 8])
+def test_waves_of_doubles_are_exact_beyond_them(tmp_path, length: int) -> None:
+    """Against the definition in longdouble; and factors rounded to float64, as other formats hold them."""
+    text = f"(double[1,{length},1] x) => (double[1,{length},2] y) {{ y = DFT<axis=1>(x) }}"
+    wide = WideModel(model(tmp_path, text).graph, LONG)
+    x = np.random.default_rng(length).normal(size=length)
+    turns = np.outer(np.arange(length), np.arange(length)) % length
+    angles = np.arctan(LONG.type(1)) * 8 * turns / length
+    parts = np.stack([np.cos(angles) @ x.astype(LONG), -np.sin(angles) @ x.astype(LONG)], axis=-1)
+    feed = {"x": x.reshape(1, length, 1)}
+    exact = wide.exact(feed)[0]["y"]
+    assert np.abs(exact[0] - parts).max() < 1e-18 * length * 4
+    angles = 2 * np.pi * np.outer(np.arange(length), np.arange(length)) / length
+    held = np.stack([np.cos(angles).astype(LONG) @ x, -np.sin(angles).astype(LONG) @ x], axis=-1)
+    spreads = spread(exact, [wide.noisy(feed, Noise(run))["y"] for run in range(4)], DType.FLOAT64)
+    assert distance(exact, held[None], spreads).max() <= 6
+
+
+def test_a_determinant_is_off_by_its_terms(tmp_path) -> None:
+    """One fused product more or less is what is left of equal ones."""
+    wide = model(tmp_path, "(float[2,2] x) => (float y) { y = Det(x) }")
+    a = F32(0.04314406)
+    feed = {"x": np.full((2, 2), a)}
+    exact = wide.exact(feed)[0]["y"]
+    fused = float(a) * float(a) - float(F32(a * a))
+    assert exact == 0 != fused
+    spreads = spread(exact, [wide.noisy(feed, Noise(run))["y"] for run in range(4)])
+    assert distance(exact, np.array(fused), spreads) < 6
+
+
+def test_what_is_made_like_a_double_is_as_wide(tmp_path) -> None:
+    wide = WideModel(model(tmp_path, "(double[2,2] x) => (double[2,2] y) { y = EyeLike(x) }").graph, LONG)
+    (y,) = wide.exact({"x": np.zeros((2, 2))})[0].values()
+    assert y.tolist() == [[1, 0], [0, 1]]
