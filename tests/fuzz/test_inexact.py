@@ -9,8 +9,8 @@ import pytest
 from backedge.convert import load, to_hub
 from trust.judge import ROUNDING
 
-from .inexact import carried
-from .paths import apart
+from .inexact import MOST, carried, noises
+from .paths import FINDINGS, Job, Noisy, apart, examine
 
 CASES = {
     "y = DFT<axis=1>(x)": True,
@@ -149,3 +149,33 @@ def test_an_output_that_is_all_noise_doesnt_hide_the_others(tmp_path) -> None:
     assert ROUNDING < 4 * noise < 2.0**16
     moved = [theirs[0], theirs[1] - np.float32([1e-3, 0, 0])]
     assert apart(theirs, moved) > 4 * noise
+
+
+@pytest.mark.parametrize("value", [2e-3, 1.0])
+def test_an_output_that_is_all_noise_has_a_limit_of_its_own(value: float, tmp_path) -> None:
+    """The tangent near a right angle; another output beside it is compared as ever."""
+    text = """<ir_version: 9, opset_import: ["": 18]> g (float[1] x, float[1] z) => (float[1] y, float[1] w) {
+        a = Acos(x) y = Tan(a) w = Neg(z) }"""
+    model = onnx.parser.parse_model(text)
+    feed = {"x": np.float32([0]), "z": np.float32([value])}
+    feeds = [feed, feed]
+    job = Job(model.SerializeToString(), feeds, paths=())
+    assert [event for event in examine(job) if event.kind in FINDINGS] == []
+    onnx.save(model, tmp_path / "m.onnx")
+    theirs = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feed)
+    found = noises(to_hub(load(tmp_path / "m.onnx")), feed, theirs, apart)
+    assert found[0] > MOST and found[1] == 0
+    right = [Noisy(theirs[0], np.inf), theirs[1]]
+    assert apart(right, [np.float32([1]), theirs[1]]) == 0
+    assert apart(right, [theirs[0], np.float32([value * 1.001])]) > ROUNDING
+
+
+def test_a_double_of_float32_is_compared_as_that(tmp_path) -> None:
+    text = """<ir_version: 9, opset_import: ["": 18]> g (float[1] x) => (double[1] y) {
+        c = Cosh(x) y = Cast<to = 11>(c) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    x = np.float32([1])
+    right = [np.cosh(x).astype(np.float64)]
+    (noise,) = noises(to_hub(load(tmp_path / "m.onnx")), {"x": x}, right, apart)
+    near, far = (right[0] * (1 + step) for step in (2.0**-24, 2.0**-12))
+    assert MOST < apart(right, [near]) <= 4 * noise < apart(right, [far])

@@ -113,6 +113,91 @@ def test_what_nobody_defines_is_no_truth(limit: int, tmp_path: Path) -> None:
     assert bool(told) == (limit > 2**30)
 
 
+BIG, LONG_STEP = np.float32(3e38), np.float32(0.1)
+
+UNDEFINED: dict[str, tuple[str, Feed, Feed]] = {
+    "Resize of no number": (
+        'g (float[1, 1, 2] x, float[3] s) => (float[1, 1, 4] y) { y = Resize <mode = "linear"> (x, , s) }',
+        {"x": np.float32([[[1, np.nan]]]), "s": np.float32([1, 1, 2])},
+        {"x": np.float32([[[1, 2]]]), "s": np.float32([1, 1, 2])},
+    ),
+    "Resize to the nearest": (
+        'g (float[1, 1, 2] x, float[3] s) => (float[1, 1, 4] y) { y = Resize <mode = "linear"> (x, , s) }',
+        {"x": np.float32([[[1, np.inf]]]), "s": np.float32([1, 1, 2])},
+        {"x": np.float32([[[1, BIG]]]), "s": np.float32([1, 1, 2])},
+    ),
+    "LRN of no number": (
+        "g (float[1, 2, 1, 1] x) => (float[1, 2, 1, 1] y) { y = LRN <size = 1> (x) }",
+        {"x": np.float32([[[[np.nan]], [[1]]]])},
+        {"x": np.float32([[[[2]], [[1]]]])},
+    ),
+    "MatMul": (
+        "g (float[1, 3] x, float[3, 1] w) => (float[1, 1] y) { y = MatMul (x, w) }",
+        {"x": np.float32([[BIG, BIG, -BIG]]), "w": np.float32([[1], [1], [1]])},
+        {"x": np.float32([[np.inf, 1, -1]]), "w": np.float32([[1], [1], [1]])},
+    ),
+    "ReduceSum": (
+        "g (float[3] x) => (float[1] y) { y = ReduceSum (x) }",
+        {"x": np.float32([BIG, BIG, -BIG])},
+        {"x": np.float32([BIG, np.inf, np.nan])},
+    ),
+    "ReduceProd": (
+        "g (float16[4] x) => (float16[1] y) { y = ReduceProd (x) }",
+        {"x": np.float16([300, 300, 1e-4, 0])},
+        {"x": np.float16([300, 200, 0, np.nan])},
+    ),
+    "Range": (
+        "g (float a, float b, float c) => (float[n] y) { y = Range (a, b, c) }",
+        {"a": np.float32(0), "b": np.float32(2000), "c": LONG_STEP},
+        {"a": np.float32(0), "b": np.float32(2000), "c": np.float32(0.125)},
+    ),
+    "Einsum": (
+        'g (float[1] x, float[2] w) => (float[1] y) { y = Einsum <equation = "i,j->i"> (x, w) }',
+        {"x": np.float32([np.inf]), "w": np.float32([1, -0.5])},
+        {"x": np.float32([2]), "w": np.float32([1, -0.5])},
+    ),
+    "ArgMax": (
+        "g (float[1, 2] x) => (int64[1, 1] y) { y = ArgMax <axis = 1> (x) }",
+        {"x": np.float32([[1, np.nan]])},
+        {"x": np.float32([[1, np.inf]])},
+    ),
+}
+"""What has no truth, and what has one beside it."""
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_what_comes_of_the_order_of_sums_is_no_truth(name: str, tmp_path: Path) -> None:
+    text, feed, other = UNDEFINED[name]
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    session = Ours(to_hub(load(path)))
+    told, untold = (session.run({key: np.asarray(value) for key, value in one.items()})[1] for one in (feed, other))
+    assert told.startswith(name.split()[0])
+    assert not untold
+
+
+def test_a_step_added_up_is_another_range(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    text = UNDEFINED["Range"][0]
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    feed = {"a": np.float32(0), "b": np.float32(2000), "c": LONG_STEP}
+    run = run_file("onnxruntime", path, [{key: np.asarray(value) for key, value in feed.items()}], ["y"])
+    assert run.outputs[0]
+    multiplied = np.arange(run.outputs[0][0].size, dtype=np.float32) * LONG_STEP
+    assert np.abs(run.outputs[0][0] - multiplied).max() > 1e-2
+
+
+@pytest.mark.parametrize("given", [2, 1])
+def test_sizes_that_a_body_declares_otherwise_are_no_truth(given: int, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    text = """g (float[?] x, int64 m) => (float[k] y) { c = Constant <value = bool {1}> ()
+        y = Loop (m, c, x) <body = b (int64 i, bool g, float[2] v) => (bool h, float[2] w) {
+            h = Identity (g) w = Neg (v) }> }"""
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    _, told = Ours(to_hub(load(path))).run({"x": np.zeros(given, np.float32), "m": np.array(1)})
+    assert bool(told) == (given != 2)
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_pads_below_nothing_are_no_truth(stride: int, tmp_path: Path) -> None:
     """Runtimes give different sizes there, and only there."""

@@ -572,6 +572,7 @@ def test_factors_of_waves_are_rounded_in_both_parts(tmp_path) -> None:
     assert exact.ravel().tolist() == [-0.5, 0, 0.5, 0]
     (found,) = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, feed)
     assert found[0, 1, 1] != 0
+    assert all(wide.noisy(feed, Noise(run))["y"][0, 1, 1] != 0 for run in range(4))
     for first in range(0, 40, 4):
         spreads = spread(exact, [wide.noisy(feed, Noise(first + run))["y"] for run in range(4)], DType.FLOAT64)
         assert distance(exact, found, spreads).max() < 6
