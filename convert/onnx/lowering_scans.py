@@ -78,8 +78,8 @@ class ScanLowering(LoopLowering):
         assert entry.body_output is not None
         if isinstance(entry.slot, Stacked):
             return entry.body_output, rank_of_parts(entry)
-        known = (value.rank for value in (entry.operand, entry.body_input) if value is not None)
-        return entry.body_output, next(known, None)
+        ranks = (value.rank for value in (entry.operand, entry.body_input, entry.result) if value is not None)
+        return entry.body_output, next((rank for rank in ranks if rank is not None), None)
 
     def _axis(self, entry: Entry) -> int:
         """A scan axis; Scan-9 and 10 know no negative ones."""

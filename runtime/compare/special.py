@@ -95,6 +95,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan inf", "RoiAlign", _BY_ZERO),
         _WAVES,
         _habit("nan", "MaxPool", "passes over NaN"),
+        _habit("nan inf huge", "QuantizeLinear", "makes the lowest integer of what no 32-bit integer is"),
         _habit("inf", "Clip", "hands infinity on where a bound is left out"),
         _habit("nan inf", "DynamicQuantizeLinear", "makes the highest zero point where it is NaN"),
     ),

@@ -108,7 +108,7 @@ def flex_attention(attrs: Attributes, q: Array, k: Array, v: Array, *captures: A
     k, v = np.repeat(k, groups, axis=1), np.repeat(v, groups, axis=1)
     root = _root(attrs, q.shape[3]).astype(q.dtype)
     scores = np.matmul(widened(q * root), widened((k * root).swapaxes(2, 3))).astype(q.dtype)
-    default = np.dtype(np.float64 if q.dtype == np.float64 else np.float32)
+    default = q.dtype if q.dtype.itemsize >= 8 else np.dtype(np.float32)
     scores = scores.astype(attrs.precision("softmax_precision", default))
     if "score_mod" in attrs.regions:
         scores = attrs.regions["score_mod"]([scores, *captures])[0]

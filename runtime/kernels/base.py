@@ -221,6 +221,11 @@ def widened(x: Array) -> Array:
     return x.astype(np.float32) if is_small_float(x.dtype) else x
 
 
+def doubled(x: Array) -> Array:
+    """`x` in float64, or in the wider floats that a run more exact than that has."""
+    return x if x.dtype.itemsize > 8 else x.astype(np.float64)
+
+
 def weighted(elements: Array, weights: Array) -> Array:
     """Elements by their weights; what has none has no part, NaN and infinity either."""
     return np.where(weights != 0, elements * weights, 0)

@@ -44,7 +44,7 @@ def convert(x: Array, to: DType, saturate: bool = True, round_mode: str = "up") 
 def saturated(x: Array, dtype: np.dtype[Any]) -> Array:
     """`x` clipped to the finite range of a float `dtype`, infinities too; NaN stays NaN."""
     limit = float(ml_dtypes.finfo(dtype).max)
-    wide = x if x.dtype == np.float64 else x.astype(np.float32)
+    wide = x if x.dtype.itemsize >= 8 else x.astype(np.float32)
     return np.clip(wide, -limit, limit).astype(dtype)
 
 

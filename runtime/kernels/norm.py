@@ -70,7 +70,7 @@ def _stash(attrs: Attributes) -> np.dtype[Any]:
 
 def _wide(attrs: Attributes, x: Array) -> Array:
     """x in the stash type, float64 as it is: what ONNX Runtime and onnx's reference do, whatever ONNX's text says."""
-    return x if x.dtype == np.float64 else x.astype(_stash(attrs))
+    return x if x.dtype.itemsize >= 8 else x.astype(_stash(attrs))
 
 
 def layer_normalization(

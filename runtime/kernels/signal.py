@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from .base import Array, Attributes, Kernel, normal_axis, scalar
+from .base import Array, Attributes, Kernel, doubled, normal_axis, scalar
 
 
 def _complex(x: Array) -> Array:
     """The signal whose last axis holds real (and imaginary) parts, in double precision or better."""
     if x.shape[-1] not in (1, 2):
         raise ValueError(f"the last axis has {x.shape[-1]} parts, not 1 or 2")
-    wide = x.astype(np.promote_types(x.dtype, np.float64), copy=False)
+    wide = doubled(x)
     return wide[..., 0] if x.shape[-1] == 1 else wide[..., 0] + 1j * wide[..., 1]
 
 

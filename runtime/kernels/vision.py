@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from ...passes.errors import Unsupported
-from .base import Array, Attributes, Kernel, expect_shape, is_float, scalar, to_ints, weighted, widened
+from .base import Array, Attributes, Kernel, doubled, expect_shape, is_float, scalar, to_ints, weighted, widened
 from .conv import interpolated
 from .resize import POSITION_UNITS, cubic, triangle
 
@@ -19,15 +19,16 @@ def affine_grid(attrs: Attributes, theta: Array, size: Array) -> Array:
     batch, _, *spatial = to_ints(size)
     if batch != len(theta):
         raise ValueError(f"a grid for {batch} of {len(theta)} matrices")
-    lines = []
+    wide, lines = doubled(theta), []
     for length in spatial:
+        places = np.arange(length).astype(wide.dtype)
         if attrs.flag("align_corners"):
-            lines.append(np.linspace(-1, 1, length) if length > 1 else np.zeros(1))
+            lines.append(2 * places / (length - 1) - 1 if length > 1 else np.zeros_like(places))
         else:
-            lines.append((2 * np.arange(length) + 1) / length - 1)
+            lines.append((2 * places + 1) / length - 1)
     mesh = np.meshgrid(*lines, indexing="ij")
     points = np.stack([*mesh[::-1], np.ones(spatial)], axis=-1)
-    return np.einsum("nij,...j->n...i", theta.astype(np.float64), points).astype(theta.dtype)
+    return np.einsum("nij,...j->n...i", wide, points).astype(theta.dtype)
 
 
 def _reflect(x: Array, low: float, high: float) -> Array:
@@ -113,13 +114,13 @@ def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
     """
     half = attrs.version >= 16 and attrs.string("coordinate_transformation_mode").lower() == "half_pixel"
     height, width, ratio = attrs.int("output_height"), attrs.int("output_width"), attrs.int("sampling_ratio")
-    mode, image = attrs.string("mode").lower(), widened(x).astype(np.float64)
+    mode, image = attrs.string("mode").lower(), doubled(x)
     expect_shape("rois", rois, (len(batch), 4))
     expect_shape("batch_indices", batch, (len(rois),))
     if batch.size and not 0 <= batch.min() <= batch.max() < len(x):
         raise ValueError(f"batch_indices {batch.min()} to {batch.max()} of a batch of {len(x)}")
-    result = np.zeros((len(rois), x.shape[1], height, width), np.float64)
-    kind = np.float64 if rois.dtype == np.float64 else np.float32  # a sample on the edge counts as runtimes round it
+    result = np.zeros((len(rois), x.shape[1], height, width), image.dtype)
+    kind = rois.dtype.type if rois.dtype.itemsize >= 8 else np.float32  # on the edge a sample counts as it is rounded
     one = kind(1)
     for number, roi in enumerate(rois.astype(kind)):
         x1, y1, x2, y2 = roi * kind(attrs.float("spatial_scale")) - kind(0.5 if half else 0.0)

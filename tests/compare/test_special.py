@@ -14,7 +14,7 @@ from backedge.runtime.compare.signature import Designed
 from backedge.runtime.compare.special import HABITS, known_habit
 from backedge.runtime.compare.verdict import compare_sides
 from backedge.runtime.oracles import Outcome, run_file
-from backedge.runtime.special_values import SpecialValues
+from backedge.runtime.special_values import SpecialValues, special_kinds
 from onnx.reference import ReferenceEvaluator
 
 HEAD = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]> g '
@@ -119,6 +119,19 @@ def test_a_zero_point_that_is_nan_is_no_difference(tmp_path):
     assert report.verdict != "different"
     assert "DynamicQuantizeLinear is given infinity in this trial" in str(report)
     assert known_habit("reference", {"DynamicQuantizeLinear": ["nan"]})
+
+
+@pytest.mark.parametrize("value", [np.inf, 3e9])
+def test_an_integer_of_what_none_is(value: float) -> None:
+    """ONNX's reference makes the lowest of it, ONNX Runtime the highest, as the text has it."""
+    text = "g (float[1] x) => (uint8[1] y) <float s = {0.5}> { y = QuantizeLinear (x, s) }"
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 17]> {text}')
+    x = np.float32([value])
+    assert onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0].tolist() == [255]
+    with np.errstate(invalid="ignore"):
+        assert ReferenceEvaluator(model).run(None, {"x": x})[0].tolist() == [0]
+    assert known_habit("reference", {"QuantizeLinear": special_kinds(x)})
+    assert not known_habit("onnxruntime", {"QuantizeLinear": special_kinds(x)})
 
 
 @pytest.mark.parametrize("x", [[0.5, 100, NAN], [INF, 1, 2]])

@@ -487,7 +487,7 @@ def _habits(
 
     def has_its_way(feed: Feed) -> bool:
         with contextlib.suppress(BackedgeError):
-            return any(known_habit(runtime, seen.run(feed)) for seen in watched())
+            return any(known_habit(run.by or runtime, seen.run(feed)) for seen in watched())
         return False
 
     return [

@@ -68,6 +68,8 @@ class Run:
     errors: list[str] = field(default_factory=list)
     refused: str = ""
     coarse: bool = False
+    by: str = ""
+    """The runtime that was asked in the place of another."""
 
 
 def run_in(session: Any, feeds: Sequence[Feed], names: Sequence[str] | None = None) -> Run:
@@ -215,4 +217,5 @@ def run_onnx(path: Path, feeds: Sequence[Feed], names: Sequence[str]) -> Run:
     run = run_file("reference", path, feeds, names)
     if run.refused or any(run.errors):  # its loops aren't reliable
         return Run([None] * len(feeds), ["fault: no runtime has all of its operators"] * len(feeds))
+    run.by = "reference"
     return run

@@ -26,6 +26,8 @@ UNFIT = {
     "reshape": "g = Reshape (x, s)",
     "product": "g = MatMul (x, x)",
     "concatenate": "e = Transpose (x) g = Concat <axis = 0> (x, e)",
+    "convolution": "e = Transpose (x) f = Constant <value = int64[1] {0}> () d = Unsqueeze (e, f) "
+    "h = Constant <value = float[2, 1, 1] {1, 1}> () g = ConvTranspose (d, h)",
 }
 FIT = {
     "reshape": "g = Reshape (x, t)",

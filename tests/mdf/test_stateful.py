@@ -161,6 +161,15 @@ REFUSED = {
         "g (float[2] x) => (float[2] y) { a = Cast <to = 16> (x) y = Cast <to = 1> (a) }",
         "Cast-28 'a': .* no numbers of type bfloat16",
     ),
+    "a number inside": (
+        "g (float[2] x) => (float[3] y) <int64[2] p = {0, 1}> { a = Cast <to = 16> (x) b = Pad (a, p) "
+        "y = Cast <to = 1> (b) }",
+        "no numbers of type bfloat16",
+    ),
+    "a constant inside": (
+        "g (int64[1] n) => (float[m] y) { a = ConstantOfShape <value = bfloat16[1] {0}> (n) y = Cast <to = 1> (a) }",
+        "no numbers of type bfloat16",
+    ),
     "open size": (
         "g (float[n] x) => (float[n] y) { y = Neg (x) }",
         r"input 'x': it is float32\[n\], whose sizes MDF must",

@@ -8,6 +8,7 @@ import onnxruntime
 import pytest
 from backedge.convert import load, to_hub
 from backedge.passes.types import DType
+from backedge.runtime.executor import Executor
 from backedge.runtime.kernels import KERNELS
 from backedge.runtime.wide import WideModel, flat, spread, terms
 from backedge.runtime.wide.noise import Noise
@@ -612,3 +613,27 @@ def test_what_is_made_like_a_double_is_as_wide(tmp_path) -> None:
     wide = WideModel(model(tmp_path, "(double[2,2] x) => (double[2,2] y) { y = EyeLike(x) }").graph, LONG)
     (y,) = wide.exact({"x": np.zeros((2, 2))})[0].values()
     assert y.tolist() == [[1, 0], [0, 1]]
+
+
+WIDE = {
+    "AffineGrid": "s = Constant<value=int64[4] {1, 1, 2, 3}>() y = AffineGrid(x, s)",
+    "RoiAlign": """i = Constant<value=double[1,1,2,3] {1, 2, 3, 4, 5, 6}>() z = Constant<value=int64[1] {0}>()
+        f = Constant<value=int64[2] {0, -1}>() r = Reshape(x, f) a = Constant<value=int64[4] {0, 1, 4, 5}>()
+        b = Gather<axis=1>(r, a) y = RoiAlign(i, b, z)""",
+    "LayerNormalization": "s = Constant<value=double[3] {1, 2, 3}>() y = LayerNormalization(x, s)",
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_what_doubles_are_made_of_is_as_wide_as_the_run(tmp_path, name: str) -> None:
+    """What is exact in float64 would have no rounding error."""
+    text = f"(double[1,2,3] x) => (double[?,?,?,?] y) {{ {WIDE[name]} }}"
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 20]> agraph {text}'), path)
+    wide = WideModel(to_hub(load(path)), LONG)
+    feed = {"x": np.array([[[0.1, 0.7, 1.3], [1.9, 2.3, 0.9]]])}
+    y = wide.exact(feed)[0]["y"]
+    assert y.dtype == LONG
+    assert (y != y.astype(np.float64)).any()
+    (found,) = Executor(to_hub(load(path))).run(feed).values()
+    assert np.abs(found - y).max() < 1e-14

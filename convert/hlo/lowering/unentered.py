@@ -37,6 +37,11 @@ def _misfits(node: Node) -> Iterator[str]:
             for one, other in zip(*sides, strict=True):
                 if _differ(size_of(shapes[0][one]), size_of(shapes[1][other])):
                     yield f"{_listed(shapes[0])} and {_listed(shapes[1])} can be multiplied"
+    elif node.op_type == "convolution":
+        labels, groups = attributes["dim_labels"], attributes.get("feature_group_count", 1)
+        features, read = size_of(shapes[0][labels.lhs.index("f")]), size_of(shapes[1][labels.rhs.index("i")])
+        if read is not None and _differ(features, read * groups):
+            yield f"{_listed(shapes[0])} has {read * groups} features"
     elif node.op_type == "concatenate":
         (axis,) = attributes["dimensions"]
         for shape in shapes[1:]:

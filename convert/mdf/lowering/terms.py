@@ -88,14 +88,19 @@ def type_name(dtype: DType | None, where: object) -> str:
 
 
 def number(value: Any, dtype: DType) -> Term:
-    """A number of an element type."""
+    """A number of an element type.
+
+    Raises:
+        Unsupported: NumPy hasn't got the type.
+    """
+    made = type_name(dtype, f"the number {value}")
     if dtype is DType.BOOL:
         return Term(str(bool(value)))
     if not dtype.is_float:
-        return Term(f"{CASTS[dtype]}({int(value)})", str(int(value)))
+        return Term(f"{made}({int(value)})", str(int(value)))
     value = dtype.numpy.type(value)
     text = _spelled(value, dtype)
-    return Term(f"{CASTS[dtype]}({text})", text if np.isfinite(value) else "")
+    return Term(f"{made}({text})", text if np.isfinite(value) else "")
 
 
 def _spelled(value: Any, dtype: DType) -> str:
@@ -109,11 +114,15 @@ def _spelled(value: Any, dtype: DType) -> str:
 
 
 def literal(data: TensorData) -> Term:
-    """A constant of few elements."""
+    """A constant of few elements.
+
+    Raises:
+        Unsupported: NumPy hasn't got its type.
+    """
     array = data.numpy()
     if not data.shape:
         return number(array.reshape(-1)[0], data.dtype)
-    return Term(f"{CASTS[data.dtype]}({_nested(array, data.dtype)})")
+    return Term(f"{type_name(data.dtype, 'a constant')}({_nested(array, data.dtype)})")
 
 
 def listed(data: TensorData) -> list[Any]:
