@@ -526,8 +526,10 @@ def judged(
             if own is not None and apart(own, found) <= limits[k]:
                 continue
             arrays = [np.asarray(value) for value in map(_plain, wanted[k]) if not isinstance(value, list)]
-            long = [array for array in arrays if array.dtype in (np.float64, np.int64, np.uint64)]
-            if run.coarse and long:
+            long = any(
+                array.dtype == np.float64 or (array.dtype.kind in "iu" and array.itemsize > 2) for array in arrays
+            )
+            if run.coarse and long:  # integers, too, may come of what is as coarse
                 continue
         else:
             continue
