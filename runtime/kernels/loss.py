@@ -23,7 +23,8 @@ def _loss(attrs: Attributes, scores: Array, target: Array, weight: Array | None)
         factor = factor * widened(weight)[classes]
     factor = np.where(ignored, factor.dtype.type(0), factor)  # whatever the weight is
     chosen = np.take_along_axis(scores, np.expand_dims(classes, 1), axis=1)[:, 0]
-    loss = np.where(ignored, factor.dtype.type(0), -chosen * factor)  # a weight of 0 leaves NaN what it is
+    terms = attrs.between(-chosen * factor)  # a weight of 0 leaves NaN what it is
+    loss = np.where(ignored, factor.dtype.type(0), terms)
     reduction = attrs.string("reduction")
     if reduction == "none":
         return loss
@@ -40,7 +41,7 @@ def softmax_cross_entropy(
     attrs: Attributes, scores: Array, labels: Array, weight: Array | None = None
 ) -> tuple[Array, Array]:
     """The loss and the log-probabilities."""
-    log_prob = log_softmax(widened(scores), 1)
+    log_prob = attrs.between(log_softmax(widened(scores), 1))
     loss = np.asarray(_loss(attrs, log_prob, labels, weight))
     return loss.astype(scores.dtype), log_prob.astype(scores.dtype, copy=False)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -637,3 +639,18 @@ def test_what_doubles_are_made_of_is_as_wide_as_the_run(tmp_path, name: str) -> 
     assert (y != y.astype(np.float64)).any()
     (found,) = Executor(to_hub(load(path))).run(feed).values()
     assert np.abs(found - y).max() < 1e-14
+
+
+def test_losses_of_halves_are_rounded_between_their_steps(tmp_path) -> None:
+    """Products of a logarithm with weights that cancel, each held as a half, as HLO has them."""
+    text = """(float16[4,2] x, float16[2] w) => (float16 y) { t = Constant<value=int64[4] {1, 1, 0, 1}>()
+        y = SoftmaxCrossEntropyLoss<reduction="sum">(x, t, w) }"""
+    wide = model(tmp_path, text)
+    weights = np.array([0.739, -0.2464], np.float16)
+    feed = {"x": np.zeros((4, 2), np.float16), "w": weights}
+    exact = wide.exact(feed)[0]["y"]
+    assert exact == pytest.approx(math.log(2) * float(weights[[1, 1, 0, 1]].astype(float).sum()), rel=1e-6)
+    held = (weights[[1, 1, 0, 1]] * np.float16(math.log(2))).astype(float).sum()
+    assert abs(held - exact) > 0.1 * abs(exact)
+    spreads = spread(exact, [wide.noisy(feed, Noise(run))["y"] for run in range(4)], DType.FLOAT16)
+    assert distance(exact, np.array(held), spreads) < 6
