@@ -43,6 +43,10 @@ def _bounds(length: int, align: bool) -> tuple[float, float]:
     return (0.0, length - 1.0) if align else (-0.5, length - 0.5)
 
 
+_CUBIC_TERMS = 4
+"""About as large are the terms of a cubic weight, whose rounding is left where they cancel."""
+
+
 def _sampling(
     attrs: Attributes, points: Array, length: int, mode: str, padding: str, align: bool
 ) -> list[tuple[Array, Array]]:
@@ -65,9 +69,11 @@ def _sampling(
     for step in {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]:
         index = base + step
         distance = index - scaled
-        weight = attrs.rounded(cubic(distance, -0.75) - 1) + 1 if mode == "cubic" else triangle(distance)
-        if mode == "nearest":
-            weight = np.ones_like(distance)
+        if mode == "cubic":
+            error = attrs.rounded(np.full_like(distance, _CUBIC_TERMS)) - _CUBIC_TERMS
+            weight = cubic(distance, -0.75) + error
+        else:
+            weight = triangle(distance) if mode == "linear" else np.ones_like(distance)
         if padding == "zeros":
             weight = np.where((index < 0) | (index >= length), 0, weight)
         elif padding == "reflection":

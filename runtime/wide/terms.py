@@ -179,6 +179,7 @@ FIRST_STEPS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("GroupNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization"), (0,)),
     **dict.fromkeys(("RNN", "GRU", "LSTM", "Gemm"), (0, 1)),
     "DeformConv": (2,),  # places, of which the image's elements have shares
+    **dict.fromkeys(("GridSample", "RoiAlign"), (1,)),
 }
 """Operators in steps, of which the first look at these inputs alone: where those are constants, another file may hold
 rounded what they make of them."""

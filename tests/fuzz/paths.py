@@ -29,10 +29,10 @@ from backedge.runtime.special_values import SpecialValues
 from onnx.reference import ReferenceEvaluator
 from trust.judge import ROUNDING, nudged, units
 
-from .inexact import MOST, carried, noises
+from .inexact import MOST, noises
 from .maker import OPSETS
 from .running import CRASHED, SECONDS, Feed, Ours, Outputs, Run, TooSlow, run_file, run_in, run_onnx, time_limit
-from .settle import TooLong, is_narrow, opset_of, plain, settled, shown_value
+from .settle import ROUNDS, TooLong, is_narrow, opset_of, plain, settled, shown_value
 
 TARGETS: dict[str, dict[str, Any]] = {
     "opset": {"to": "made.onnx"},
@@ -361,13 +361,14 @@ def settle(event: Event, hub: Graph, feed: Feed, truth: Truth, source: Path) -> 
     if found.refused:
         return Event(event.path, EXPLAINED, f"refused elsewhere, too, or not defined: {event.text}", event.feed)
     agreed = event.kind == EXECUTOR and truth.values[event.feed] is not None
-    faults = dict.fromkeys([*found.unknown, *(found.known if agreed else ())])
-    if faults and (found.unknown or not np.isinf(carried(hub, feed, theirs, apart, most=np.inf))):
+    known = [line for line in found.known if not line.endswith(ROUNDS)] if agreed else []
+    faults, noise = dict.fromkeys([*found.unknown, *known]), max(noises(hub, feed, theirs, apart, always=True))
+    if faults and (found.unknown or not np.isinf(noise)):
         return replace(event, text=f"{event.text[:200]}; {'; '.join(faults)}")
     if found.unsized and not agreed:
         return Event(event.path, EXPLAINED, "sizes of what is stacked over no passes", event.feed)
     distance = apart(theirs, found.outputs)
-    if distance > truth.slack[event.feed] and distance > 4 * carried(hub, feed, theirs, apart, most=np.inf):
+    if distance > truth.slack[event.feed] and distance > 4 * noise:
         return replace(event, text=f"{event.text}; not by operators alone")
     return Event(event.path, EXPLAINED, "; ".join(dict.fromkeys(found.known)) or "rounding", event.feed)
 

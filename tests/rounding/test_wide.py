@@ -654,3 +654,21 @@ def test_losses_of_halves_are_rounded_between_their_steps(tmp_path) -> None:
     assert abs(held - exact) > 0.1 * abs(exact)
     spreads = spread(exact, [wide.noisy(feed, Noise(run))["y"] for run in range(4)], DType.FLOAT16)
     assert distance(exact, np.array(held), spreads) < 6
+
+
+PLACES = {
+    "GridSample": """g = Constant<value=float[1,1,2,2] {0.3, -0.4, 0.7, 0.1}>()
+        y = GridSample<mode="bicubic">(x, g)""",
+    "RoiAlign": """r = Constant<value=float[1,4] {0.3, 0.1, 2.2, 1.9}>() i = Constant<value=int64[1] {0}>()
+        y = RoiAlign(x, r, i)""",
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_what_is_made_of_constant_places_may_be_held_rounded(tmp_path, name: str) -> None:
+    wide = model(tmp_path, f"(float[1,1,3,3] x) => (float[a,b,c,d] y) {{ {PLACES[name]} }}")
+    feed = {"x": np.random.default_rng(3).normal(size=(1, 1, 3, 3)).astype(F32)}
+    exact = wide.exact(feed)[0]["y"]
+    moved = wide.noisy(feed, Noise(0, in_constants=True))["y"]
+    assert (moved != exact).all()
+    assert np.abs(moved - exact).max() < 1e-5
