@@ -539,6 +539,13 @@ def judged(
             yield Event(path, kind, who + text, known[k])
 
 
+def _is_slow(report: Any) -> bool:
+    """Whether nothing differs, and what is made has no answer only because that takes longer than these few seconds."""
+    failing = [trial for trial in report.verification.trials if trial.status == "only-a"]
+    ends = {answer.status for trial in failing for answer in trial.b}
+    return report.verification.first is None and bool(failing) and ends <= {"ok", "timeout"}
+
+
 def _verdict(
     path: str, source: Path, folder: Path, made: Path, options: dict[str, Any], job: Job, bad: str, proof: bool
 ) -> Iterator[Event]:
@@ -551,6 +558,8 @@ def _verdict(
         return
     if bad:
         yield Event(path, f"verdict of {bad}", report.verdict, verdict=report.verdict)
+    elif report.verdict == "different" and _is_slow(report):
+        yield Event(path, "verdict too slow", report.reason, verdict="different")
     elif report.verdict == "different":
         yield Event(path, DIFFERENT, report.reason or report.refusal, verdict="different")
     else:
