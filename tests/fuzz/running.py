@@ -141,7 +141,7 @@ def _contradiction(values: Sequence[Value | None], found: Sequence[Any]) -> str:
         declared = value.type.shape if isinstance(value.type, TensorType) else None
         if declared is not None and (
             len(declared) != operand.ndim
-            or any(isinstance(size, int) and size != found for size, found in zip(declared, operand.shape, strict=True))
+            or any(isinstance(size, int) and size != had for size, had in zip(declared, operand.shape, strict=True))
         ):
             return f"{value.name!r} is declared to have other sizes than {list(operand.shape)}"
     return ""
