@@ -39,13 +39,15 @@ one Optional alone. What grows by a part in each of 65,535 passes, it holds many
 
 OPENVINO_LIMITS = (
     "ptr is Null",
+    "Cannot get dims for non static shape",
     "Batch size is zero",
     r"Dimension value: \[ 0, 0\] must be a multiple of divisor",
     r"of type Loop ParameterMismatch: .* is incompatible with provided dimensions: \{0, ",
 )
-"""What OpenVINO says of files that are right: its StringTensorPack takes no bounds of no strings that it computes, its
-pools no images, and its blocks no axis without elements, where a run has these along open axes; its Loop without passes
-stacks nothing of no size along open axes, which its own bounds of these exclude."""
+"""What OpenVINO says of files that are right: its StringTensorPack takes no bounds of no strings that it computes, and
+what is made of these has no sizes, its pools take no images, and its blocks no axis without elements, where a run has
+these along open axes; its Loop without passes stacks nothing of no size along open axes, which its own bounds of these
+exclude."""
 
 Feed = dict[str, Any]
 Outputs = list[Any]
