@@ -233,6 +233,8 @@ def _parts_fault(node: Node) -> str:
             return f": {list(listed)!s:.100} are no {count} parts"
         told = isinstance(length, int) and sum(listed) != length
         return f": parts of {sum(listed)} elements, where its axis has {length}" if told else ""
+    if node.version > 17 and node.input(1) is None and "num_outputs" not in node.attributes:
+        return ": neither the sizes of its parts nor how many there are"
     told = node.version < 18 and node.input(1) is None and isinstance(length, int) and length % count
     return f": an axis of {length} elements has no {count} equal parts" if told else ""
 

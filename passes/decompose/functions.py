@@ -55,7 +55,7 @@ def body(node: Node, newest: bool = False) -> Graph | None:
         first, last = (None if value is None else value.tensor.dtype for value in (node.input(0), node.input(2)))
         if first is not None and last is not None and first is not last:
             raise Unsupported(node, f"queries of {first.value} and values of {last.value}, which its body multiplies")
-    node = _as_computed(node)
+    node = _as_computed(_without_empty_end(node))
     proto = None if node.op in _INEXACT else _function(node, newest)
     if proto is None or _is_half_made(proto):
         return None
@@ -79,6 +79,17 @@ def _is_half_made(proto: FunctionProto) -> bool:
         or not proto.output
         or any(one.name == "to" and not (one.i or one.ref_attr_name) for one in casts)
     )
+
+
+def _without_empty_end(node: Node) -> Node:
+    """The node without inputs at the end that are left out by name: ONNX counts them where it chooses a body."""
+    if node.captured or not node.inputs or node.inputs[-1] is not None:
+        return node
+    made = copy(node)
+    made.inputs = list(node.inputs)
+    while made.inputs and made.inputs[-1] is None:
+        made.inputs.pop()
+    return made
 
 
 def _as_computed(node: Node) -> Node:

@@ -31,6 +31,8 @@ def gather_nd(attrs: Attributes, x: Array, indices: Array) -> Array:
     batch = attrs.int("batch_dims", 0)
     if indices.shape[-1] > x.ndim - batch:
         raise ValueError(f"index tuples of {indices.shape[-1]} for {x.ndim - batch} axes")
+    if indices.shape[:batch] != x.shape[:batch]:  # ONNX Runtime repeats the data of fewer batches
+        raise ValueError(f"batches {list(indices.shape[:batch])} of indices for {list(x.shape[:batch])} of data")
     rank = indices.ndim - 1
     grid = [np.arange(x.shape[axis]).reshape((-1,) + (1,) * (rank - axis - 1)) for axis in range(batch)]
     return x[(*grid, *np.moveaxis(indices, -1, 0))]

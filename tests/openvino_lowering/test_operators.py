@@ -653,6 +653,12 @@ ROWS = [
         [f32(-(3 * 3 + 4 * 1) / 4)],
     ),
     Row(
+        "an input at the end that is left out by name",
+        'g (float[2, 3] x, int64[2] t) => (float loss) { loss = NegativeLogLikelihoodLoss (x, t, "") }',
+        [f32([[1, 2, 3], [4, 5, 6]]), i64([2, 0])],
+        [f32(-(3 + 4) / 2)],
+    ),
+    Row(
         "windows of even size have one more channel behind than before",
         "g (float[1, 4, 1, 1] x) => (float[1, 4, 1, 1] a, float[1, 4, 1, 1] b) { a = LRN <size = 2, alpha = 2.0, "
         "beta = 1.0, bias = 1.0> (x) b = LRN <size = 4, alpha = 4.0, beta = 1.0, bias = 1.0> (x) }",

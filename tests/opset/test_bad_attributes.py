@@ -52,6 +52,7 @@ CASES: dict[tuple[str, int, int], str] = {
     ("Split <axis = 0, split = [1, 1]> (vector)", 11, 2): "parts of 2 elements, where its axis has 3",
     ("Split <axis = 0> (vector, sizes)", 18, 2): "parts of 4 elements, where its axis has 3",
     ("Split <axis = 0> (vector, sizes)", 18, 3): "are no 3 parts",
+    ("Split <axis = 0> (vector)", 18, 3): "neither the sizes of its parts nor how many there are",
     ("Gemm (m, m)", 13, 1): "rows of 3 elements by columns of 2",
     ("Gemm <transB = 1> (m, n)", 13, 1): "rows of 3 elements by columns of 4",
     ("MatMul (m, m)", 13, 1): "rows of 3 elements by columns of 2",
