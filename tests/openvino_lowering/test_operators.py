@@ -1057,3 +1057,17 @@ def test_absolute_values_of_what_is_joined(openvino: Runner, text: str, sizes: s
     ((y, z),) = openvino.lowered(graph, [{"x": f32([-1, 2])}])
     np.testing.assert_array_equal(y.reshape(-1), f32([-1, 2, -1, 2]))
     np.testing.assert_array_equal(z.reshape(-1), f32([1, 2, 1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("g (int64[1, 2] x) => (int64[1, 1] y) { y = ReduceL2 <axes = [1]> (x) }", [[2**32 + 1]]),
+        ("g (int64[1, 2] x) => (int64[1, 2] y) <int64[2, 2] w = {2, 0, 0, 2}> { y = Gemm <alpha = 0.5> (x, w) }",
+         [[2**32 + 1, 0]]),
+    ],
+)  # fmt: skip
+def test_integers_go_through_floats_that_hold_them(text: str, expected: list[list[int]]) -> None:
+    """As the file says: OpenVINO's CPU computes 64-bit integers in 32 bits, and float64 in float32, with a note."""
+    (read,) = Executor(openvino_hub(lower_graph(graph_of(text, 13)))).run({"x": i64([[2**32 + 1, 0]])}).values()
+    assert read.tolist() == expected

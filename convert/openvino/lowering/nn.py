@@ -33,8 +33,8 @@ def gemm(op: Builder, node: Node) -> Value:
         b = with_size(op, b, 0, width)
     product = op.MatMul(a, b, transpose_a=rows == 1, transpose_b=columns == 0)
     if dtype.is_integer and not (alpha.is_integer() and (c is None or beta.is_integer())):
-        product = convert(op, node, product, DType.FLOAT32)  # what is added up is truncated
-        c = None if c is None else convert(op, node, c, DType.FLOAT32)
+        product = convert(op, node, product, DType.FLOAT64)  # what is added up is truncated
+        c = None if c is None else convert(op, node, c, DType.FLOAT64)
     if alpha != 1:
         product = op.Multiply(product, number(op, node, alpha, product))
     if c is not None:

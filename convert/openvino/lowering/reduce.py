@@ -85,8 +85,8 @@ def reduce_(op: Builder, node: Node) -> Value:
             return op.call(_OF_BOOLEANS[target], data, axes, keep_dims=keep)
         counted = op.call(target, convert(op, node, data, DType.INT32), axes, keep_dims=keep)
         return convert(op, node, counted, DType.BOOL)
-    if target == "ReduceL2" and dtype.is_integer:  # OpenVINO's CPU would sum the squares in 32 bits
-        floats = op.call(target, convert(op, node, data, DType.FLOAT32), axes, keep_dims=keep)
+    if target == "ReduceL2" and dtype.is_integer:  # OpenVINO's CPU would sum the squares in 32 bits; float64 holds more
+        floats = op.call(target, convert(op, node, data, DType.FLOAT64), axes, keep_dims=keep)
         return convert(op, node, floats, dtype)
     result = reduced(op, node, target, data, axes, keep)
     if target in _WORST and dtype.is_float:
