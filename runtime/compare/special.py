@@ -64,7 +64,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("huge", "Normalizer", "makes NaN of numbers whose squares overflow"),
         _habit("inf huge", "LRN", "makes NaN of the channels behind one whose square is infinite"),
         _habit("far", "LRN", "takes squares off a running sum, which leaves their rounding errors in other channels"),
-        _habit("empty", "MatMulInteger QLinearMatMul", "leaves sums of nothing unwritten"),
+        _habit("empty", "ConvInteger MatMulInteger QLinearMatMul", "leaves sums of nothing unwritten"),
         _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),
         _habit("near", "MeanVarianceNormalization", "leaves out the 1e-9 that is added to the deviation"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),

@@ -304,6 +304,8 @@ def _nowhere(case: Case) -> bool:
 
 
 def _made_of_nothing(case: Case) -> bool:
+    if case.node.op_type == "ConvInteger":
+        return np.size(case.operands[1]) == 0
     return case.first.ndim > 0 and case.first.shape[-1] == 0
 
 
@@ -429,7 +431,9 @@ UNDEFINED = (
     _row(
         "MaxPool MaxRoiPool ReduceMax ReduceMin", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"
     ),
-    _row("MatMulInteger QLinearMatMul", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"),
+    _row(
+        "ConvInteger MatMulInteger QLinearMatMul", _made_of_nothing, "sums of nothing, which ONNX Runtime doesn't write"
+    ),
     _row(
         "AveragePool Conv ConvTranspose LpPool MaxPool",
         _negative_pads,

@@ -156,6 +156,11 @@ UNDEFINED: dict[str, tuple[str, Feed, Feed]] = {
         {"x": np.float32([np.inf]), "w": np.float32([1, -0.5])},
         {"x": np.float32([2]), "w": np.float32([1, -0.5])},
     ),
+    "ConvInteger": (
+        "g (int8[1, c, 2, 2] x, int8[1, c, k, l] w) => (int32[1, 1, h, v] y) { y = ConvInteger (x, w) }",
+        {"x": np.ones((1, 0, 2, 2), np.int8), "w": np.ones((1, 0, 1, 1), np.int8)},
+        {"x": np.ones((1, 1, 2, 2), np.int8), "w": np.ones((1, 1, 1, 1), np.int8)},
+    ),
     "ArgMax": (
         "g (float[1, 2] x) => (int64[1, 1] y) { y = ArgMax <axis = 1> (x) }",
         {"x": np.float32([[1, np.nan]])},
