@@ -7,7 +7,6 @@ target that lacks it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import copy
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -19,6 +18,7 @@ from onnx.shape_inference import InferenceError
 from ..attributes import NodeAttributes
 from ..errors import InvalidModel, Unsupported
 from ..graph import Graph, Node, Value
+from ..opset.steps import changed
 from ..protos import (
     ENUMS,
     AttributeRef,
@@ -55,7 +55,7 @@ def body(node: Node, newest: bool = False) -> Graph | None:
         first, last = (None if value is None else value.tensor.dtype for value in (node.input(0), node.input(2)))
         if first is not None and last is not None and first is not last:
             raise Unsupported(node, f"queries of {first.value} and values of {last.value}, which its body multiplies")
-    node = _as_computed(_without_empty_end(node))
+    node = _as_computed(changed(node))  # without inputs left out at the end, which ONNX counts to choose a body
     proto = None if node.op in _INEXACT else _function(node, newest)
     if proto is None or _is_half_made(proto):
         return None
@@ -81,17 +81,6 @@ def _is_half_made(proto: FunctionProto) -> bool:
     )
 
 
-def _without_empty_end(node: Node) -> Node:
-    """The node without inputs at the end that are left out by name: ONNX counts them where it chooses a body."""
-    if node.captured or not node.inputs or node.inputs[-1] is not None:
-        return node
-    made = copy(node)
-    made.inputs = list(node.inputs)
-    while made.inputs and made.inputs[-1] is None:
-        made.inputs.pop()
-    return made
-
-
 def _as_computed(node: Node) -> Node:
     """The node with the precision that runtimes compute it in; one whose further outputs are wanted, which have the
     stash type, stays as it is."""
@@ -100,9 +89,7 @@ def _as_computed(node: Node) -> Node:
     x = node.input(0)
     if x is None or x.tensor.dtype is not DType.FLOAT64:
         return node
-    made = copy(node)
-    made.attributes = {**node.attributes, "stash_type": ENUMS[DType.FLOAT64]}
-    return made
+    return changed(node, stash_type=ENUMS[DType.FLOAT64])
 
 
 def _function(node: Node, newest: bool) -> FunctionProto | None:

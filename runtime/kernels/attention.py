@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .activation import softmax
-from .base import Array, Attributes, Kernel, expect_shape, widened
+from .base import Array, Attributes, Kernel, expect_shape, single_or_wider, widened
 
 
 def _heads(x: Array, count: int) -> Array:
@@ -108,8 +108,7 @@ def flex_attention(attrs: Attributes, q: Array, k: Array, v: Array, *captures: A
     k, v = np.repeat(k, groups, axis=1), np.repeat(v, groups, axis=1)
     root = _root(attrs, q.shape[3]).astype(q.dtype)
     scores = np.matmul(widened(q * root), widened((k * root).swapaxes(2, 3))).astype(q.dtype)
-    default = q.dtype if q.dtype.itemsize >= 8 else np.dtype(np.float32)
-    scores = scores.astype(attrs.precision("softmax_precision", default))
+    scores = scores.astype(attrs.precision("softmax_precision", single_or_wider(q.dtype)))
     if "score_mod" in attrs.regions:
         scores = attrs.regions["score_mod"]([scores, *captures])[0]
     weights = softmax(scores, -1)

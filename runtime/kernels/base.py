@@ -221,6 +221,11 @@ def widened(x: Array) -> Array:
     return x.astype(np.float32) if is_small_float(x.dtype) else x
 
 
+def single_or_wider(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """float64, or the wider floats of a run that is more exact than that, as they are; float32 for all others."""
+    return dtype if dtype.kind == "f" and dtype.itemsize >= 8 else np.dtype(np.float32)
+
+
 def doubled(x: Array) -> Array:
     """`x` in float64, or in the wider floats that a run more exact than that has."""
     return x if x.dtype.itemsize > 8 else x.astype(np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...passes.attributes import strings
 from ...passes.types import DType
-from .base import COMPUTED, Array, Attributes, Kernel, is_float
+from .base import COMPUTED, Array, Attributes, Kernel, is_float, single_or_wider
 
 _FLOAT8 = (DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2, DType.FLOAT8E5M2FNUZ)
 _TYPES = frozenset(dtype.numpy for dtype in DType)
@@ -44,8 +44,7 @@ def convert(x: Array, to: DType, saturate: bool = True, round_mode: str = "up") 
 def saturated(x: Array, dtype: np.dtype[Any]) -> Array:
     """`x` clipped to the finite range of a float `dtype`, infinities too; NaN stays NaN."""
     limit = float(ml_dtypes.finfo(dtype).max)
-    wide = x if x.dtype.itemsize >= 8 else x.astype(np.float32)
-    return np.clip(wide, -limit, limit).astype(dtype)
+    return np.clip(x.astype(single_or_wider(x.dtype)), -limit, limit).astype(dtype)
 
 
 def to_e8m0(x: Array, saturate: bool, round_mode: str) -> Array:

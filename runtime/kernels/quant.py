@@ -9,7 +9,7 @@ import numpy as np
 
 from ...passes.quantization import dequantizes_by_zero_point, quantizes_by_zero_point
 from ...passes.types import DType
-from .base import Array, Attributes, Kernel, expect_shape, is_float, normal_axis
+from .base import Array, Attributes, Kernel, expect_shape, is_float, normal_axis, single_or_wider
 from .cast import convert
 
 
@@ -77,7 +77,7 @@ def dequantize(attrs: Attributes, x: Array, scale: Array, zero: Array | None = N
     else:
         moved = x.astype(np.int64) - broadcast_scale(zero, x.shape, axis, block).astype(np.int64)
         moved = moved.astype(attrs.single)
-    work = to if to.itemsize > 4 else np.dtype(np.float32)
+    work = single_or_wider(to)
     return (moved.astype(work) * broadcast_scale(scale, x.shape, axis, block).astype(work)).astype(to)
 
 

@@ -9,7 +9,19 @@ import math
 import numpy as np
 
 from ...passes.errors import Unsupported
-from .base import Array, Attributes, Kernel, doubled, expect_shape, is_float, scalar, to_ints, weighted, widened
+from .base import (
+    Array,
+    Attributes,
+    Kernel,
+    doubled,
+    expect_shape,
+    is_float,
+    scalar,
+    single_or_wider,
+    to_ints,
+    weighted,
+    widened,
+)
 from .conv import interpolated
 from .resize import POSITION_UNITS, cubic, triangle
 
@@ -126,7 +138,7 @@ def roi_align(attrs: Attributes, x: Array, rois: Array, batch: Array) -> Array:
     if batch.size and not 0 <= batch.min() <= batch.max() < len(x):
         raise ValueError(f"batch_indices {batch.min()} to {batch.max()} of a batch of {len(x)}")
     result = np.zeros((len(rois), x.shape[1], height, width), image.dtype)
-    kind = rois.dtype.type if rois.dtype.itemsize >= 8 else np.float32  # on the edge a sample counts as it is rounded
+    kind = single_or_wider(rois.dtype).type  # a sample on the edge counts as runtimes round it
     one = kind(1)
     for number, roi in enumerate(rois.astype(kind)):
         x1, y1, x2, y2 = roi * kind(attrs.float("spatial_scale")) - kind(0.5 if half else 0.0)

@@ -16,7 +16,7 @@ from .noise import UNITS, Noise, growth, is_another_product
 from .steps import Step, Watch
 from .terms import (
     ABSOLUTE,
-    ANGLE,
+    ANGLES,
     ARITHMETIC,
     FIRST_STEPS,
     FUNCTION,
@@ -219,7 +219,7 @@ class _Operator:
         noise = self._noise
         if noise is None:
             return value
-        return noise.terms(value.astype(self._wide.complex), self._inner, ANGLE**2 * self._terms)
+        return noise.terms(value.astype(self._wide.complex), self._inner, ANGLES * self._terms)
 
     def _quotient(self, noise: Noise, ratio: Array, divisor: Array) -> Array:
         kind = noise.rounded_type(self._inner)

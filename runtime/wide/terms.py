@@ -52,8 +52,9 @@ ABSOLUTE = frozenset(
     """.split()  # noqa: SIM905
 )
 
-ANGLE = 2 * math.pi
-"""How much further off the factor of a term is whose angle is rounded before its cosine is."""
+ANGLES = (2 * math.pi) ** 2
+"""For how many terms one of a transform counts, since errors grow by the root of it: its factor's angle, up to 2 pi, is
+rounded before the cosine is."""
 
 LOGISTIC = ("LOGISTIC", b"LOGISTIC", 2)
 """How attributes `post_transform` name the sigmoid that ONNX Runtime computes as 1 less the one of the opposite."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,8 @@ _STEPS = frozenset(words("Ceil Floor Hardmax Mod OneHotEncoder Round Sign"))
 _RUNS = 8
 
 
-def carried(
-    graph: Graph, feed: Feed, right: Outputs, apart: Callable[[Outputs, Outputs], float], most: float = MOST
-) -> float:
+def largest(found: Sequence[float], most: float = MOST) -> float:
     """The largest of `noises`; those beyond `most` don't count, but for infinite ones."""
-    found = noises(graph, feed, right, apart, most)
     return max((one for one in found if one <= most or np.isinf(one)), default=0.0)
 
 

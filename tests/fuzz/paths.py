@@ -24,12 +24,14 @@ from backedge.convert.format import format_of
 from backedge.convert.hlo.lowering.unentered import LOADED_ONLY
 from backedge.passes.errors import BackedgeError, InvalidModel, Unsupported
 from backedge.passes.graph import Graph
+from backedge.passes.protos import type_from_proto
+from backedge.runtime.compare.interface import fits
 from backedge.runtime.compare.special import known_habit
 from backedge.runtime.special_values import SpecialValues
 from onnx.reference import ReferenceEvaluator
 from trust.judge import ROUNDING, nudged, units
 
-from .inexact import MOST, noises
+from .inexact import MOST, largest, noises
 from .maker import OPSETS
 from .running import CRASHED, SECONDS, Feed, Ours, Outputs, Run, TooSlow, run_file, run_in, run_onnx, time_limit
 from .settle import ROUNDS, TooLong, is_narrow, opset_of, plain, settled, shown_value
@@ -173,7 +175,7 @@ def apart(a: Outputs, b: Outputs, coarse: bool = False) -> float:
     return found
 
 
-def _plain(value: Any) -> Any:
+def _unwrapped(value: Any) -> Any:
     return value.value if isinstance(value, Noisy) else value
 
 
@@ -181,7 +183,7 @@ def shown(a: Outputs, b: Outputs) -> str:
     """The first of the outputs that differ, in one line."""
     for k, (x, y) in enumerate(zip(a, b, strict=False)):
         if apart([x], [y]) > ROUNDING:
-            return f"output {k}: {shown_value(_plain(x))} against {shown_value(y)}"
+            return f"output {k}: {shown_value(_unwrapped(x))} against {shown_value(y)}"
     return f"{len(a)} outputs against {len(b)}"
 
 
@@ -323,7 +325,7 @@ def examine(job: Job) -> Iterator[Event]:
                 truth.values[k] = right = None  # a shape that follows from such sizes isn't the one that is stated
             if right is not None:
                 noise = noises(hub, job.feeds[k], right, apart, always=truth.theirs[k] is None)
-                truth.slack[k] = max([truth.slack[k], *(4 * one for one in noise if one <= MOST)])
+                truth.slack[k] = max(truth.slack[k], 4 * largest(noise))
                 own = [_noisy(one, value) for one, value in zip(noise, right, strict=True)]
                 truth.values[k] = None if np.isinf(noise).any() else own  # infinite: rounding decides
         for path in job.paths:
@@ -333,14 +335,7 @@ def examine(job: Job) -> Iterator[Event]:
 
 def _as_declared(stated: Sequence[onnx.ValueInfoProto], outputs: Outputs) -> bool:
     """Whether results have the ranks and sizes that the model states of them."""
-    for value, found in zip(stated, outputs, strict=True):
-        if not value.type.tensor_type.HasField("shape") or not isinstance(found, np.ndarray):
-            continue
-        dims = value.type.tensor_type.shape.dim
-        pairs = zip(dims, found.shape, strict=False)
-        if len(dims) != found.ndim or any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in pairs):
-            return False
-    return True
+    return all(fits(type_from_proto(value.type), found) for value, found in zip(stated, outputs, strict=True))
 
 
 _NARROWER = 2.0**29
@@ -537,7 +532,7 @@ def judged(
             own = others[k] if others else None
             if own is not None and apart(own, found) <= limits[k]:
                 continue
-            arrays = [np.asarray(value) for value in map(_plain, wanted[k]) if not isinstance(value, list)]
+            arrays = [np.asarray(value) for value in map(_unwrapped, wanted[k]) if not isinstance(value, list)]
             long = any(
                 array.dtype == np.float64 or (array.dtype.kind in "iu" and array.itemsize > 2) for array in arrays
             )
@@ -618,7 +613,7 @@ def _back(
 def _without_lists(outputs: Outputs, wanted: Outputs) -> Outputs:
     """The outputs, and the one element of a list where a tensor is wanted."""
     return [
-        one[0] if isinstance(one, list) and len(one) == 1 and not isinstance(_plain(right), list) else one
+        one[0] if isinstance(one, list) and len(one) == 1 and not isinstance(_unwrapped(right), list) else one
         for one, right in zip(outputs, wanted, strict=True)
     ]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from backedge.passes.graph import Graph, Node, Value
-from backedge.passes.types import TensorType
 from backedge.runtime import oracles
+from backedge.runtime.compare.interface import fits
 from backedge.runtime.executor import Executor, never_compile
 from backedge.runtime.plan import Call
 
@@ -106,9 +106,9 @@ class Ours:
 
     def __init__(self, graph: Graph) -> None:
         self.ran: list[set[str]] = []
+        self._handed_on = {value for inner in graph.graphs() if inner is not graph for value in inner.outputs}
         self._executor = Executor(graph, compiler=never_compile, watch=self._watched)
         self._undefined = ""
-        self._handed_on = {value for inner in graph.graphs() if inner is not graph for value in inner.outputs}
 
     def run(self, feeds: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
         self._undefined = ""
@@ -117,14 +117,15 @@ class Ours:
             return dict(self._executor.run(feeds)), self._undefined
 
     def _watched(self, node: Node, call: Call) -> Call:
+        given = [value if value is not None and _is_given(value) else None for value in node.inputs]
+        handed_on = [value if value in self._handed_on else None for value in node.outputs]
+
         def run(*operands: Any) -> Any:
-            given = [value if value is not None and _is_given(value) else None for value in node.inputs]
             self._undefined = self._undefined or _contradiction(given, operands)
             if not node.regions:
                 self.ran[-1].add(node.outputs[0].name)
                 self._undefined = self._undefined or undefined(node, operands)
             made = call(*operands)
-            handed_on = [value if value in self._handed_on else None for value in node.outputs]
             self._undefined = self._undefined or _contradiction(handed_on, made if isinstance(made, tuple) else (made,))
             return made
 
@@ -138,13 +139,7 @@ def _is_given(value: Value) -> bool:
 def _contradiction(values: Sequence[Value | None], found: Sequence[Any]) -> str:
     """What a region is given, or gives, that isn't what it declares: some runtimes believe the one, some the other."""
     for value, operand in zip(values, found, strict=False):
-        if value is None or not isinstance(operand, np.ndarray):
-            continue
-        declared = value.type.shape if isinstance(value.type, TensorType) else None
-        if declared is not None and (
-            len(declared) != operand.ndim
-            or any(isinstance(size, int) and size != had for size, had in zip(declared, operand.shape, strict=True))
-        ):
+        if value is not None and not fits(value.type, operand):
             return f"{value.name!r} is declared to have other sizes than {list(operand.shape)}"
     return ""
 

@@ -121,7 +121,7 @@ UNDEFINED: dict[str, tuple[str, Feed, Feed]] = {
         {"x": np.float32([[[1, np.nan]]]), "s": np.float32([1, 1, 2])},
         {"x": np.float32([[[1, 2]]]), "s": np.float32([1, 1, 2])},
     ),
-    "Resize to the nearest": (
+    "Resize of infinity": (
         'g (float[1, 1, 2] x, float[3] s) => (float[1, 1, 4] y) { y = Resize <mode = "linear"> (x, , s) }',
         {"x": np.float32([[[1, np.inf]]]), "s": np.float32([1, 1, 2])},
         {"x": np.float32([[[1, BIG]]]), "s": np.float32([1, 1, 2])},
