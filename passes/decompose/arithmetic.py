@@ -3,7 +3,6 @@ once at the end."""
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -89,11 +88,17 @@ def reduce_mean(op: Builder, node: Node) -> Value:
     return cast(op, node, op.Div(sums, count), dtype_of(node, x))
 
 
-@rule("", "Sum")
+@rule("", "Sum", "Mean")
 def total(op: Builder, node: Node) -> Value:
-    """Sum-13: the operands added up, broadcast."""
-    made = chained(op, "Add", [required(node, index) for index in range(len(node.inputs))])
-    return op.Identity(made) if len(node.inputs) == 1 else made
+    """Sum-13 and Mean-13: the operands added up, broadcast, and divided by their number; halves in float32, in which a
+    sum of two is the same once it is rounded (their mean may be one of what is too large for a half)."""
+    values, mean = [required(node, index) for index in range(len(node.inputs))], node.op_type == "Mean"
+    if len(values) == 1:
+        return op.Identity(values[0])
+    kind = dtype_of(node, values[0])
+    wide = working(node, values[0]) if kind.is_float and (mean or len(values) > 2) else kind
+    made = chained(op, "Add", [cast(op, node, value, wide) for value in values])
+    return cast(op, node, op.Div(made, op.const(len(values), wide)) if mean else made, kind)
 
 
 @rule("", "Sigmoid")
@@ -201,7 +206,6 @@ def _powers(op: Builder, node: Node, x: Value) -> tuple[Expr, float]:
 _FORMULAS: dict[str, Callable[..., Expr]] = {
     "Reciprocal": lambda x: 1 / x,
     "Xor": lambda a, b: ~a.equals(b),
-    "Mean": lambda *values: functools.reduce(Expr.__add__, values) / len(values),
 }
 
 RULES = combine(collect(globals()), formulas(_FORMULAS))

@@ -7,6 +7,7 @@ import numpy as np
 from ..build import Expr, expr, where
 from ..build.values import clip_bounds, limited
 from ..constant_analysis import static_array
+from ..decompose.arithmetic import total
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, power_type, required
@@ -23,6 +24,7 @@ from .steps import (
     chained,
     changed,
     constant,
+    decomposed,
     numbers,
     rows,
     same,
@@ -233,9 +235,7 @@ def _to_one_shape(op: StepBuilder, node: Node) -> Made:
     if len(values) == 1 or (None not in shapes and len(set(shapes)) == 1):
         return None
     if node.op_type in ("Sum", "Mean"):
-        made = chained(op, "Add", values)
-        count = op.const(len(values), dtype_of(node, made))
-        return op.Div(made, count) if node.op_type == "Mean" else made
+        return decomposed(total)(op, node)
     widest = sorted(values, key=lambda value: value.rank or 0, reverse=True)  # before version 7 the first one's shape
     zeros = [as_type(op, op.Less(value, value), dtype_of(node, value)) for value in widest]  # NaN or not
     spread = op.Neg(chained(op, "Add", zeros))

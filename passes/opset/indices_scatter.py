@@ -25,8 +25,10 @@ def _to_scatter_elements(op: StepBuilder, node: Node) -> Made:
 
 
 def _to_scatter(op: StepBuilder, node: Node) -> Made:
-    """ScatterElements-11: indices count from the front."""
+    """ScatterElements-11: indices count from the front; `_by_choice` sees to that where Scatter goes on to it."""
     data, axis = required(node, 0), attribute(node, "axis", 0)
+    if op.target < 9:
+        return changed(node, op_type="Scatter")
     if axis < 0:
         axis += common_rank(node, data, required(node, 1))
     indices = from_front(op, node, 1, size_of(op.newest, data, axis))
@@ -39,7 +41,8 @@ def _by_choice(op: StepBuilder, node: Node) -> Value:
     size = common_rank(node, data, indices)
     axis = attribute(node, "axis", 0) % size
     sizes = sizes_of(op, data, range(size))
-    targets = in_flat(op, expr(op.newest, indices, DType.INT64), indices, sizes, axis).reshape(1, -1)
+    places = from_front(op, node, 1, sizes[axis])  # the text has none from the back; ONNX Runtime takes them
+    targets = in_flat(op, places, indices, sizes, axis).reshape(1, -1)
     rows, put = (reshape(op, value, [-1]) for value in (data, updates))
     made = _chosen(op, node, rows, targets, put, product(sizes))
     return made if size == 1 else reshape(op.newest, made, sizes)

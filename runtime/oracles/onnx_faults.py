@@ -28,6 +28,10 @@ _DISREGARDED = {
 }
 """Recurrent operators, and the attributes that it takes no notice of."""
 
+_POOLS = ("AveragePool", "LpPool", "MaxPool")
+_STATED = (*_POOLS, "Unsqueeze", "LinearRegressor")
+"""Operators that it computes right but with some attributes (`_reference_mistakes`)."""
+
 _BATCHES = "normalizes by the numbers of the batch itself in BatchNormalization before version 14"
 
 _CENTRED = 16, "takes half a pixel off in RoiAlign before version 16, as later ones do by default"
@@ -59,7 +63,7 @@ OWN_DOMAIN = ("", "ai.onnx")
 
 def reference_faults(path: Path) -> str:
     """One line if onnx's reference evaluator computes something else than the specification says, else ""."""
-    names = (*_WRONG, *_DISREGARDED, "BatchNormalization", "RoiAlign", *onnx_trees.TREES)
+    names = (*_WRONG, *_DISREGARDED, *_STATED, "BatchNormalization", "RoiAlign", *onnx_trees.TREES)
     model = _model(path, tuple(name.encode() for name in names))
     for node in _nodes(model, onnx_trees.DOMAIN):
         what = onnx_trees.reference_fault(node) if node.op_type in onnx_trees.TREES else ""
@@ -70,6 +74,10 @@ def reference_faults(path: Path) -> str:
     version, what = _CENTRED
     if any(_is_before(version, imports) and _has(part, "RoiAlign") for part, imports in _parts(model)):
         return f"onnx's reference evaluator {what}"
+    for node in _nodes(model, *OWN_DOMAIN, onnx_trees.DOMAIN):
+        what = _reference_mistakes(node) if node.op_type in _STATED else ""
+        if what:
+            return f"onnx's reference evaluator {what}"
     for node in _nodes(model):
         if node.op_type in _WRONG:
             return f"onnx's reference evaluator {_WRONG[node.op_type]}"
@@ -80,6 +88,22 @@ def reference_faults(path: Path) -> str:
         for attribute in node.attribute:
             if attribute.name in _DISREGARDED[node.op_type]:
                 return f"onnx's reference evaluator disregards {attribute.name} of {node.op_type}"
+    return ""
+
+
+def _reference_mistakes(node: Any) -> str:
+    """What the evaluator does to a node of `_STATED`, "" for what is right."""
+    given = onnx_trees.attributes_of(node)
+    if node.op_type == "LinearRegressor":
+        return "" if given.get("intercepts") else "makes NaN of a LinearRegressor without intercepts"
+    if node.op_type == "Unsqueeze":  # before version 13; later ones hand all axes to NumPy at once
+        axes = list(given.get("axes") or ())
+        is_sorted = axes == sorted(axes) and (not axes or axes[0] >= 0 or len(axes) == 1)
+        return "" if is_sorted else "adds the axes of Unsqueeze one after the other, not in their order"
+    pads = list(given.get("pads") or ())
+    uneven = pads[: len(pads) // 2] != pads[len(pads) // 2 :] or given.get("auto_pad") == b"SAME_LOWER"
+    if given.get("ceil_mode") or (node.op_type == "MaxPool" and uneven):
+        return f"has other windows over the edges of images in {node.op_type}"
     return ""
 
 

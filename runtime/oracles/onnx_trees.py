@@ -13,7 +13,7 @@ _EXTREME = (b"MIN", b"MAX", 2, 3)
 
 def reference_fault(node: Any) -> str:
     """What onnx's reference evaluator makes of a node of tree ensembles, "" for what is right."""
-    given = _attributes(node)
+    given = attributes_of(node)
     if given.get("aggregate_function") in _EXTREME and _may_lack_votes(node, given):
         return f"gives the largest number for a target of {node.op_type} without a vote"
     return ""
@@ -21,14 +21,15 @@ def reference_fault(node: Any) -> str:
 
 def onnxruntime_fault(node: Any) -> str:
     """What ONNX Runtime makes of it."""
-    given = _attributes(node)
+    given = attributes_of(node)
     base = [*given.get("base_values", ())] or "base_values_as_tensor" in given
     if base and given.get("n_targets", 1) > 1 and _may_lack_votes(node, given):
         return f"leaves out the base value of a target of {node.op_type} without a vote"
     return ""
 
 
-def _attributes(node: Any) -> dict[str, Any]:
+def attributes_of(node: Any) -> dict[str, Any]:
+    """The attributes that a node has, by name."""
     from onnx.helper import get_attribute_value
 
     return {attribute.name: get_attribute_value(attribute) for attribute in node.attribute}

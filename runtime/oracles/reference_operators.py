@@ -15,6 +15,7 @@ from onnx.reference.op_run import OpRun
 from onnx.reference.ops.aionnxml.op_normalizer import Normalizer
 from onnx.reference.ops.aionnxml.op_one_hot_encoder import OneHotEncoder
 from onnx.reference.ops.op_affine_grid import AffineGrid
+from onnx.reference.ops.op_conv_transpose import ConvTranspose
 from onnx.reference.ops.op_dynamic_quantize_linear import DynamicQuantizeLinear
 from onnx.reference.ops.op_erf import Erf
 from onnx.reference.ops.op_global_max_pool import GlobalMaxPool
@@ -26,10 +27,14 @@ from onnx.reference.ops.op_negative_log_likelihood_loss import NegativeLogLikeli
 from onnx.reference.ops.op_optional import Optional
 from onnx.reference.ops.op_qlinear_matmul import QLinearMatMul
 from onnx.reference.ops.op_sequence_insert import SequenceInsert
+from onnx.reference.ops.op_shape import Shape_15
+from onnx.reference.ops.op_slice import SliceCommon
 from onnx.reference.ops.op_softmax import Softmax
 from onnx.reference.ops.op_softmax_cross_entropy_loss import SoftmaxCrossEntropyLoss
 from onnx.reference.ops.op_string_split import StringSplit
 from onnx.reference.ops.op_unique import Unique
+
+from .reference_types import type_check
 
 Note = Callable[[str], None]
 Told = Callable[[OpRun, Sequence[Any], dict[str, Any]], str]
@@ -106,6 +111,15 @@ def _counts_images(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any])
     return "adds up squares in LRN for as many channels as there are images only" if images < channels else ""
 
 
+def _takes_each_group_for_the_first(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """A group has one channel in and one out to it, and the bias of the first."""
+    images, weights, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
+    groups = attributes.get("group", 1)
+    if groups == 1 or (images.shape[1] == groups and weights.shape[1] == 1 and (bias is None or np.ptp(bias) == 0)):
+        return ""
+    return "mixes up the groups of ConvTranspose"
+
+
 def _rounds_last(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
     """A tie goes to the even number before the zero point is added: 2.5 and an odd one make 3 there, and 2 + 1 here."""
     zero = inputs[7]
@@ -124,6 +138,24 @@ def _counts_from_the_first(op: OpRun, inputs: Sequence[Any], attributes: dict[st
     if place is None or -len(sequence) <= int(np.reshape(place, ())) < len(sequence):
         return ""
     return "inserts before the first of a sequence what SequenceInsert puts behind its last"
+
+
+def _clamps_as_python(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """ONNX moves a start before the first element to the first one, Python to one before it where it goes backwards."""
+    data, *given = inputs
+    starts, _, axes, steps = (*given, *[None] * 4)[:4]
+    if steps is None or starts is None:
+        return ""
+    along = range(len(starts)) if axes is None else axes
+    early = (step < 0 and start < -np.shape(data)[axis] for start, axis, step in zip(starts, along, steps, strict=True))
+    return "takes nothing in Slice from a start before the first element on, backwards" if any(early) else ""
+
+
+def _wraps_bounds(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """ONNX moves a bound before the first axis to the first one."""
+    bounds = (attributes.get("start"), attributes.get("end"))
+    early = any(bound is not None and bound < -np.ndim(inputs[0]) for bound in bounds)
+    return "counts a bound of Shape that lies before the first axis from the end" if early else ""
 
 
 def _grids_for_others(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
@@ -171,6 +203,14 @@ def _puts_into_a_list(op: OpRun, inputs: Sequence[Any], attributes: dict[str, An
     return "puts what Optional is given into a list"
 
 
+class Slice(SliceCommon):
+    """Of any version, which the evaluator has as classes of other names."""
+
+
+class Shape(Shape_15):
+    """Of any version."""
+
+
 _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (Softmax, _flattens),
     (LogSoftmax, _underflows),
@@ -178,11 +218,14 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (LRN, _counts_images),
     (GlobalMaxPool, _pools_two_axes),
     (MaxPool, _counts_within_channels),
+    (ConvTranspose, _takes_each_group_for_the_first),
     (Erf, _in_float32),
     (DynamicQuantizeLinear, _of_no_range),
     (NegativeLogLikelihoodLoss, _below_zero),
     (SoftmaxCrossEntropyLoss, _loses_scores),
     (QLinearMatMul, _rounds_last),
+    (Shape, _wraps_bounds),
+    (Slice, _clamps_as_python),
     (SequenceInsert, _counts_from_the_first),
     (StringSplit, _splits_as_python),
     (AffineGrid, _grids_for_others),
@@ -194,13 +237,30 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
 
 
 def watched(note: Note) -> type[ReferenceEvaluator]:
-    """An evaluator that hands `note` what an operator gets wrong, in one line, each time it does; in functions, too,
-    for which the evaluator makes others of its own class."""
+    """An evaluator that hands `note` what an operator gets wrong, in one line, each time it does; in bodies and
+    functions, too, for which the evaluator makes others of its own class."""
     operators = [_watched(base, told, note) for base, told in _WATCHED]
 
     class Watched(ReferenceEvaluator):
         def __init__(self, proto: Any, **settings: Any) -> None:
             super().__init__(proto, **{**settings, "new_ops": operators})
+            self._told = type_check(self.nodes_, self.opsets_)
+
+        def run(
+            self,
+            output_names: Sequence[str] | None,
+            feed_inputs: dict[str, Any],
+            attributes: dict[str, Any] | None = None,
+            intermediate: bool = False,
+            *more: Any,
+            **settings: Any,
+        ) -> dict[str, Any] | list[Any]:
+            results = super().run(output_names, feed_inputs, attributes, True, *more, **settings)
+            assert isinstance(results, dict)
+            if what := self._told(results):
+                note(what)
+            names = self.output_names if output_names is None else output_names
+            return results if intermediate else [results[str(name)] for name in names]
 
     return Watched
 

@@ -383,3 +383,29 @@ def test_read_back_as_a_model_of_its_own() -> None:
         assert set(ours) == set(theirs)
         for name, value in theirs.items():
             same(ours[name], value)
+
+
+LARGE = """g (int64 m, uint64[2] x, int64[2] y) => (int64[?, 2] z, uint64[2] w) {
+  k = Constant <value_int = 3> ()
+  s = Loop (m, ) <body = b (int64 i, bool c) => (bool c2, int64[2] s0) {
+    c2 = Identity (c)
+    s0 = Identity (y)
+  }>
+  z, w = Loop (k, , s, x) <body = b2 (int64 j, bool d, int64[?, 2] t, uint64[2] u) => (bool d2, int64[?, 2] t2, uint64[2] u2) {
+    d2 = Identity (d)
+    u2 = Loop (j, , u) <body = b3 (int64 l, bool e, uint64[2] v) => (bool e2, uint64[2] v2) {
+      e2 = Identity (e)
+      v2 = Max (v, x)
+    }>
+    t2 = Identity (t)
+  }>
+}"""  # noqa: E501
+
+
+@pytest.mark.parametrize("m", [0, 1, 2])
+def test_large_integers_are_read_back_beside_the_lists_that_ports_start_with(m: int) -> None:
+    """To NumPy a list of nothing is of float64, as is what an int64 and an uint64 have in common: 2^63 - 1 isn't."""
+    given = {"m": i64(m), "x": np.array([2**63 + 1, 2**64 - 1], np.uint64), "y": i64([2**63 - 1, -(2**63) + 1])}
+    found = executed(raised(tree_from_model(model_of(LARGE))), given)
+    np.testing.assert_array_equal(found["z"], np.broadcast_to(given["y"], (m, 2)), strict=True)
+    np.testing.assert_array_equal(found["w"], given["x"], strict=True)

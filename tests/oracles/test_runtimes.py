@@ -437,6 +437,69 @@ def test_the_reference_pools_along_two_axes(tmp_path, shape):
     assert same != bool(found.fault)
 
 
+IMAGE, FILTERS = (np.random.default_rng(0).normal(size=size).astype(np.float32) for size in ((1, 4, 5), (4, 1, 2)))
+
+RANKS = {"Unsqueeze": 5, "LinearRegressor": 2, "Shape": 1}
+
+
+@pytest.mark.parametrize(
+    ("call", "operands", "opset", "spoilt"),
+    [
+        ("r = MaxPool<kernel_shape = [2], pads = [0, 1]>(x)", [IMAGE], 13, True),
+        ("r = MaxPool<kernel_shape = [2], strides = [2], auto_pad = \"SAME_LOWER\">(x)", [IMAGE], 13, True),
+        ("r = MaxPool<kernel_shape = [3]>(x)", [IMAGE], 13, False),
+        ("r = AveragePool<kernel_shape = [3], strides = [3], ceil_mode = 1>(x)", [IMAGE[..., :4]], 13, True),
+        ("r = AveragePool<kernel_shape = [3], strides = [3], pads = [1, 0]>(x)", [IMAGE], 13, False),
+        ("r = LpPool<kernel_shape = [2], strides = [2], ceil_mode = 1>(x)", [IMAGE], 18, True),
+        ("r = ConvTranspose<group = 4>(x, y, z)", [IMAGE, FILTERS, IMAGE[0, :, 0]], 13, True),
+        ("r = ConvTranspose<group = 4>(x, y, z)", [IMAGE, FILTERS, np.ones(4, np.float32)], 13, False),
+        ("r = ConvTranspose<group = 4>(x, y)", [IMAGE, FILTERS], 13, False),
+        ("r = Unsqueeze<axes = [2, 0]>(x)", [IMAGE], 11, True),
+        ("r = Unsqueeze<axes = [0, 2]>(x)", [IMAGE], 11, False),
+        ("r = Unsqueeze(x, y)", [IMAGE, np.array([2, 0])], 13, False),
+        ("r = Slice(x, y, y, z, z)", [IMAGE, np.array([-6]), np.array([-1])], 13, True),
+        ("r = Slice(x, y, y, z, z)", [IMAGE, np.array([-5]), np.array([-1])], 13, False),
+        ("s = Shape<start = -4, end = -4>(x) r = Cast<to = 1>(s)", [IMAGE], 15, True),
+        ("s = Shape<start = -3, end = -1>(x) r = Cast<to = 1>(s)", [IMAGE], 15, False),
+        ("s = Shape(x) r = Cast<to = 1>(s)", [IMAGE], 13, False),
+        ("r = ai.onnx.ml.LinearRegressor<coefficients = [1.0, 2.0, 3.0, 4.0, 5.0]>(x)", [IMAGE[0]], 13, True),
+        ("r = ai.onnx.ml.LinearRegressor<coefficients = [1.0, 2.0, 3.0, 4.0, 5.0], intercepts = [6.0]>(x)", [IMAGE[0]], 13,
+         False),
+    ],
+)  # fmt: skip
+def test_what_the_reference_mistakes(tmp_path, call, operands, opset, spoilt):
+    """ONNX Runtime is the judge: the answers are others exactly where they aren't to be believed."""
+    feeds = dict(zip("xyz", operands, strict=False))
+    kinds = {name: "int64" if value.dtype == np.int64 else "float" for name, value in feeds.items()}
+    given = ", ".join(f"{kinds[name]}[{','.join(map(str, value.shape))}] {name}" for name, value in feeds.items())
+    rank = next((rank for name, rank in RANKS.items() if name in call), 3)
+    result = ", ".join("abcde"[:rank])
+    imports = f'"" : {opset}, "ai.onnx.ml" : 3'
+    text = f"<ir_version: 8, opset_import: [{imports}]> g ({given}) => (float[{result}] r) {{ {call} }}"
+    onnx.save(parser.parse_model(text), path := tmp_path / "m.onnx")
+    [found], [wanted] = run_file("reference", path, [feeds]), run_file("onnxruntime", path, [feeds])
+    assert wanted.usable and bool(found.fault) == spoilt
+    same = found.outputs is not None and found.outputs["r"].shape == wanted.outputs["r"].shape
+    assert (same and np.allclose(found.outputs["r"], wanted.outputs["r"], atol=1e-5)) != spoilt
+
+
+SCALED = "s = ai.onnx.ml.Scaler<offset = [0.5], scale = [1.0]>(x) r = Cast<to = 1>(s)"
+BRANCHES = f"then_branch = t() => (float[1] r) {{ {SCALED} }}, else_branch = e() => (float[1] r) {{ {SCALED} }}"
+
+
+@pytest.mark.parametrize("body", [SCALED, f"r = If<{BRANCHES}>(c)"])
+@pytest.mark.parametrize("kind", ["int64", "float"])
+def test_the_reference_is_not_believed_where_types_are_wrong_on_the_way(tmp_path, body, kind):
+    """It takes an offset off integers as an integer, and a Cast hides the type."""
+    imports = '"" : 18, "ai.onnx.ml" : 3'
+    text = f"<ir_version: 8, opset_import: [{imports}]> g (bool c, {kind}[1] x) => (float[1] r) {{ {body} }}"
+    onnx.save(parser.parse_model(text), path := tmp_path / "m.onnx")
+    feeds = {"c": np.array(True), "x": np.array([3], np.int64 if kind == "int64" else np.float32)}
+    [found], [wanted] = run_file("reference", path, [feeds]), run_file("onnxruntime", path, [feeds])
+    assert wanted.outputs["r"].tolist() == [2.5]
+    assert bool(found.fault) == (found.outputs["r"].tolist() != [2.5]) == (kind == "int64")
+
+
 @pytest.mark.parametrize("opset", [10, 15, 16, 21])
 def test_the_reference_takes_half_a_pixel_off_before_version_16(tmp_path, opset):
     """ONNX Runtime is the judge."""

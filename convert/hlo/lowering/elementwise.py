@@ -18,7 +18,7 @@ from .tools import Formula, aligned, broadcast_to, compare, convert, formula, li
 
 _BINARY = {name: opcode for name, opcode in BINARY.items() if name not in ("Max", "Min", "Pow")}
 _UNARY = {name: opcode for name, opcode in UNARY.items() if name != "Round"}
-_VARIADIC = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
+_VARIADIC = {"Max": "maximum", "Min": "minimum"}
 
 
 @rule("", "Abs", "Sign")

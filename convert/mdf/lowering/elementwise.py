@@ -27,7 +27,6 @@ _UNARY = {
 _BINARY = {
     **{name: f"numpy.{FUNCTIONS[name]}({{0:a}}, {{1:a}})" for name in FUNCTIONS if get_schema(name).max_input > 1},
     **{name: f"{{0}} {symbol} {{1}}" for name, symbol in SYMBOLS.items()},
-    "Sum": "{0} + {1}",
 }
 
 
@@ -152,6 +151,7 @@ _EXACT = frozenset(["Abs", "BitwiseNot", "Ceil", "Floor", "Identity", "IsNaN", "
 EXPRESSIONS: dict[str, Expression] = {
     **{name: _unary(_UNARY[name]) if name in _EXACT else _in_float32(_unary(_UNARY[name])) for name in _UNARY},
     **{name: _chained(template) for name, template in _BINARY.items()},
+    "Sum": _in_float32(_chained("{0} + {1}")),
     "BitShift": _shift,
     "Cast": _cast,
     "Clip": _clip,

@@ -135,12 +135,15 @@ class Machine:
     def default(self, op: Builder, node: Node, port: InputPort) -> Number:
         """What an input port holds that nothing was brought to."""
         where = f"node {node.id!r}, input port {port.id!r}"
+        untyped = np.int64 if "int" in port.type else np.bool_ if "bool" in port.type else np.float64
+        dtype = _TYPED.get(port.type, untyped)
         if port.default is None:
-            dtype = np.int64 if "int" in port.type else np.bool_ if "bool" in port.type else np.float64
-            return zeros(op, sizes(port, where), _TYPED.get(port.type, dtype), where)
+            return zeros(op, sizes(port, where), dtype, where)
         made = self.evaluate(op, port.default, {}, f"{where}, default_value")
         assert isinstance(made, Number)
         listed = isinstance(port.default, list) and self.lists and not is_taken_as_array(node, port.id)
+        if isinstance(port.default, list) and _stands_for(made, DType.of(dtype), listed):
+            made = Number(cast(op, made, DType.of(dtype), where))
         return replace(made, python=True, listed=made.rank) if listed else made
 
     def select(self, op: Builder, logic: Logic, flag: Term, a: Item, b: Item, key: Key) -> Item:
@@ -213,6 +216,20 @@ class Machine:
             else:
                 otherwise.graph.outputs.append(otherwise.Identity(cast(otherwise, before, kind.dtype, f"{key}")))
         return kinds
+
+
+def _stands_for(made: Number, dtype: DType, listed: bool) -> bool:
+    """Whether a list is as good in the type that edges bring: NumPy takes one of nothing for float64 and integers for
+    int64, and makes float64 of those beside int64 and uint64, which doesn't hold all their numbers."""
+    data = made.value.data
+    if data is None:
+        return False
+    return not data.size or (
+        not listed
+        and made.dtype is DType.INT64
+        and dtype.is_integer
+        and bool((data.numpy() == data.numpy().astype(dtype.numpy).astype(np.int64)).all())
+    )
 
 
 @dataclass
