@@ -1128,6 +1128,28 @@ def onnxruntime_channels_behind_infinity() -> tuple[Any, Any]:
     return np.round(np.ravel(onnxruntime_run(text, x=x)), 4).tolist(), [1.942, 0.0, 1.942]
 
 
+@_fault(
+    "onnxruntime",
+    "Gather copies the first string of a slice only",
+    "Gather-13: whole slices; onnx's reference",
+    "in ONNX that is made (`taken`); the report names it where a model has such slices",
+)
+def onnxruntime_first_strings() -> tuple[Any, Any]:
+    text = "g (string[2, 2] x, int64[1] i) => (string[1, 2] y) { y = Gather (x, i) }"
+    return onnxruntime_run(text, x=np.array([["a", "b"], ["c", "d"]], object), i=np.array([1])), [["c", "d"]]
+
+
+@_fault(
+    "onnxruntime",
+    "Unique takes NaN for the same as any element",
+    "ONNX's text doesn't say it; onnx's reference and OpenVINO keep NaN apart from numbers",
+    _NAMED,
+)
+def onnxruntime_unique_nan() -> tuple[Any, Any]:
+    text = "g (float[3] x) => (float[n] y) { y = Unique (x) }"
+    return onnxruntime_run(text, x=np.float32([1, np.nan, 2])), [1.0, 2.0, np.nan]
+
+
 # onnx's reference evaluator ------------------------------------------------------------------------
 
 
@@ -1357,6 +1379,82 @@ def reference_inserted_last() -> tuple[Any, Any]:
 def reference_one_hot_fractions() -> tuple[Any, Any]:
     text = "g (float[1] x) => (float[1, 2] y) { y = ai.onnx.ml.OneHotEncoder <cats_int64s = [1, 2]> (x) }"
     return reference_run(text, x=np.float32([2.5])), [[0.0, 1.0]]
+
+
+@_fault("reference", "Groups of ConvTranspose have the first one's bias", "ConvTranspose-11; ONNX Runtime", _DOUBTED)
+def reference_groups() -> tuple[Any, Any]:
+    text = """g (float[1,2,1] x, float[2,1,1] w, float[2] b) => (float[1,2,1] y)
+        { y = ConvTranspose <group = 2> (x, w, b) }"""
+    ones = {"x": np.ones((1, 2, 1), np.float32), "w": np.ones((2, 1, 1), np.float32)}
+    return reference_run(text, **ones, b=np.float32([10, 20])), [[[11.0], [21.0]]]
+
+
+@_fault(
+    "reference",
+    "Windows over the edge of an image are others where ceil_mode is set",
+    "AveragePool-22: the windows start at 0 and 3; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_ceil_mode() -> tuple[Any, Any]:
+    text = """g (float[1,1,4] x) => (float[1,1,n] y)
+        { y = AveragePool <kernel_shape = [3], strides = [3], ceil_mode = 1> (x) }"""
+    return reference_run(text, 22, x=np.float32([[[1, 2, 3, 4]]])), [[[2.0, 4.0]]]
+
+
+@_fault("reference", "Uneven pads of MaxPool lose a window", "MaxPool-22: (2 + 1 - 2) / 1 + 1; ONNX Runtime", _DOUBTED)
+def reference_uneven_pads() -> tuple[Any, Any]:
+    text = "g (float[1,1,2] x) => (float[1,1,n] y) { y = MaxPool <kernel_shape = [2], pads = [0, 1]> (x) }"
+    return reference_run(text, 22, x=np.float32([[[1, 2]]])), [[[2.0, 2.0]]]
+
+
+@_fault(
+    "reference",
+    "Axes of Unsqueeze before version 13 are added one after the other",
+    "Unsqueeze-11: their order doesn't matter; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_unsorted_axes() -> tuple[Any, Any]:
+    text = "g (float[2] x) => (float[1,2,1] y) { y = Unsqueeze <axes = [2, 0]> (x) }"
+    return reference_run(text, 11, x=np.float32([1, 2])), [[[1.0], [2.0]]]
+
+
+@_fault(
+    "reference",
+    "A backwards Slice from before the first element takes nothing",
+    "Slice-13: a start is moved into [0, size - 1]; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_early_start() -> tuple[Any, Any]:
+    text = "g (float[2] x, int64[1] s, int64[1] a, int64[1] t) => (float[n] y) { y = Slice (x, s, s, a, t) }"
+    steps = {"s": np.array([-5]), "a": np.array([0]), "t": np.array([-1])}
+    return reference_run(text, x=np.float32([1, 2]), **steps), [1.0]
+
+
+@_fault(
+    "reference",
+    "A bound of Shape before the first axis counts from the end",
+    "Shape-15: it is moved to 0; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_early_bound() -> tuple[Any, Any]:
+    return reference_run("g (float[2,3] x) => (int64[n] y) { y = Shape <end = -3> (x) }", x=np.ones((2, 3))), []
+
+
+@_fault("reference", "LinearRegressor without intercepts gives NaN", "they are 0 then; ONNX Runtime", _DOUBTED)
+def reference_intercepts() -> tuple[Any, Any]:
+    text = "g (float[1,1] x) => (float[1,1] y) { y = ai.onnx.ml.LinearRegressor <coefficients = [2.0]> (x) }"
+    return reference_run(text, x=np.float32([[3]])), [[6.0]]
+
+
+@_fault(
+    "reference",
+    "Operators of ai.onnx.ml compute in the type of their input",
+    "Scaler-1 gives float32: (3 - 0.5) * 1; ONNX Runtime",
+    _DOUBTED,
+)
+def reference_types_of_inputs() -> tuple[Any, Any]:
+    text = "g (int64[1] x) => (float[1] y) { y = ai.onnx.ml.Scaler <offset = [0.5], scale = [1.0]> (x) }"
+    return reference_run(text, x=np.array([3])), [2.5]
 
 
 # XLA -----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -13,13 +14,14 @@ from .oracles.ranges import exceeds_int32
 from .plan import Call
 
 Special = Literal[
-    "nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty", "near", "far"
+    "nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty", "near", "far", "slices"
 ]
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
 within int32 that float32 may not hold; integers of a type of 32 bits or less; a size of 1 among few integers; int32
 whose squares add up to what no int32 holds; no elements; along the axes that are normalized numbers that are equal, or
-so near that 1e-9 more or less shows; squares far larger than what is added to their sum."""
+so near that 1e-9 more or less shows; squares far larger than what is added to their sum; text of which an index picks
+slices of several strings."""
 
 _HUGE = 2.0**31
 _WIDE = 2**24
@@ -58,6 +60,8 @@ class SpecialValues:
                 found.add("near")
             if node.op_type == "LRN" and outweighs(node, operands[0]):
                 found.add("far")
+            if node.op_type == "Gather" and picks_slices(node, operands[0]):
+                found.add("slices")
             results = call(*operands)
             if any(map(exceeds_int32, results if isinstance(results, tuple | list) else [results])):
                 found.add("long")  # a product of small integers is computed in as many bits as one of large ones
@@ -83,6 +87,12 @@ def outweighs(node: Node, x: Any) -> bool:
     with np.errstate(all="ignore"):
         part = np.square(x.astype(np.float64)).max(initial=0) * attributes.float("alpha") / attributes.int("size")
     return x.shape[1] > 1 and bool(part > _OUTWEIGHS * abs(attributes.float("bias")))
+
+
+def picks_slices(node: Node, x: Any) -> bool:
+    """Whether what a Gather picks of text is several strings for one index."""
+    behind = NodeAttributes(node).int("axis", 0) % max(x.ndim, 1) + 1
+    return x.dtype.kind not in "biufcV" and math.prod(x.shape[behind:]) > 1
 
 
 def special_kinds(operand: Any) -> set[Special]:

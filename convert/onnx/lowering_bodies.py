@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from ...passes.build import taken
 from ...passes.errors import Unsupported
 from ...passes.graph import Node, Value
 from ...passes.infer import static_trips
@@ -112,7 +113,7 @@ def on_lengths(op: Builder, name: str, a: Value, b: Value, opset: int) -> Value:
 
 def gather(op: Builder, data: Value, indices: Value, axis: int, opset: int) -> Value:
     """Gather with indices that are certainly not negative: below opset 11 there is nothing to count from the back."""
-    return op.Gather(data, indices, axis=axis, _version=0 if opset >= 11 else 1)
+    return taken(op, data, indices, axis, _version=0 if opset >= 11 else 1)
 
 
 @dataclass
@@ -248,7 +249,7 @@ class LoopLowering:
         op = self.op
         trips = static_trips(self.view)
         if trips is not None:
-            return op.Gather(value, op.const(list(range(trips - 1, -1, -1)), _INT64), axis=0)
+            return taken(op, value, op.const(list(range(trips - 1, -1, -1)), _INT64), 0)
         if self.opset >= 10:
             ends = op.const([-(2**63) + 1], _INT64)
             return op.Slice(value, op.const([-1]), ends, op.const([0]), op.const([-1]))

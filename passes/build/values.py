@@ -270,6 +270,24 @@ def transpose(op: Builder, value: Value, perm: Sequence[int]) -> Value:
     return op.Transpose(value, perm=list(perm))
 
 
+def taken(op: Builder, data: Value, indices: Value, axis: int, **options: Any) -> Value:
+    """Gather, for an adapter or a lowering to ONNX; of text along the last axis: of a slice of several strings ONNX
+    Runtime's copies the first one only.
+
+    Args:
+        axis: one of the data's, negative ones from the back.
+        options: for the Gather.
+    """
+    size, count = data.rank, indices.rank
+    if data.tensor.dtype is not DType.STRING or size is None or count is None or axis % size == size - 1:
+        return op.Gather(data, indices, axis=axis, **options)
+    axis %= size
+    others = [other for other in range(size) if other != axis]
+    made = op.Gather(transpose(op, data, [*others, axis]), indices, axis=size - 1, **options)
+    order = [*range(axis), *range(size - 1, size - 1 + count), *range(axis, size - 1)]
+    return transpose(op, made, order)
+
+
 def broadcast_to(op: Builder, value: Value, dims: Sequence[Dim]) -> Value:
     """`value` broadcast with a shape by ONNX's rules; itself where it has that shape."""
     known = static_shape_of(dims)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..build import Expr, computed, concat, expr, length_of, product, reshape, size_of, squeeze, where
+from ..build import Expr, computed, concat, expr, length_of, product, reshape, size_of, squeeze, taken, where
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import rank_of, required
@@ -186,7 +186,7 @@ def _kept(op: StepBuilder, node: Node) -> Value:
         if not (isinstance(length, int | str) and isinstance(most, int | str) and is_below(most, length) is False):
             condition = condition[: size_of(op.newest, data, axis)]
         indices = squeeze(op.newest, op.at(9).NonZero(condition.value()), [0])
-    return op.Gather(data, indices, axis=axis)
+    return taken(op, data, indices, axis)
 
 
 def _not_zero(op: StepBuilder, node: Node) -> Value:

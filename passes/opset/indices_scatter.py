@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..build import Expr, concat, expr, length_of, product, reshape, size_of
+from ..build import Expr, concat, expr, length_of, product, reshape, size_of, taken
 from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
@@ -113,7 +113,7 @@ def _scatter_in_loop(
 
     def put(one: Pass) -> tuple[None, list[Value]]:
         position = reshape(one.op, one.turn, [1])
-        index, update = (one.op.Gather(part, position, axis=axis) for part in one.seen)
+        index, update = (taken(one.op, part, position, axis) for part in one.seen)
         return None, [_scatter(one.op, operator, one.states[0], index, update, axis)]
 
     (made,) = looped(op, count.value(), [data], [indices, updates], put)

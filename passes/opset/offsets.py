@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..build import Expr, Operand, computed, concat, expr, length_of, product, size_of, where
+from ..build import Expr, Operand, computed, concat, expr, length_of, product, size_of, taken, where
 from ..constant_analysis import static_array
 from ..errors import Unsupported
 from ..graph import Node, Value
@@ -175,7 +175,7 @@ def from_front(op: StepBuilder, node: Node, index: int, size: Expr) -> Expr:
 
 def gathered(op: StepBuilder, data: Value, index: Expr, axis: int = 0) -> Value:
     """The elements at positions along an axis that count from the front, as Gather-1 wants them."""
-    return op.at(9).Gather(data, index, axis=axis)
+    return taken(op.at(9), data, index.value(), axis)
 
 
 def in_flat(op: StepBuilder, indices: Expr, like: Value, sizes: Sequence[Expr], axis: int) -> Expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..build import expr, length_of
+from ..build import expr, length_of, taken
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import rank_of, required
@@ -34,7 +34,7 @@ def _as_loop(op: StepBuilder, node: Node) -> Made:
         body, seen = one.op, one.seen
         back = body.Sub(body.Sub(seen[count], body.const(1)), one.turn)
         elements = [
-            body.Gather(value, back if way else one.turn, axis=axis, _types=[type])
+            taken(body, value, back if way else one.turn, axis, _types=[type])
             for value, axis, way, type in zip(seen, axes, ways, types[len(first) :], strict=False)
         ]
         return None, body.inline(old, [*one.states, *elements, *seen[count + 1 :]])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..build import stack
+from ..build import stack, taken
 from ..constant_analysis import static_array
 from ..graph import Node, Value
 from ..protos import ENUMS
@@ -101,7 +101,7 @@ class ContainerRules(AbstractContainers):
         slices = self.slices(node.input(0))
         if slices is not None:
             value, axis, keep = slices
-            found = op.Gather(value, _scalar(op, position), axis=axis)
+            found = taken(op, value, _scalar(op, position), axis)
             return op.Unsqueeze(found, op.const([axis])) if keep else found
         chunks = self.chunks(node.input(0))
         if chunks is not None:
@@ -116,7 +116,7 @@ class ContainerRules(AbstractContainers):
         whole = self._stack(op, node.input(0), self.element_shape(node.input(0)))
         if whole is None or static_array(position) is not None:
             return None
-        return op.Gather(whole, _scalar(op, position), axis=0)
+        return taken(op, whole, _scalar(op, position), 0)
 
     def _length(self, op: Builder, node: Node) -> Results:
         elements, slices = self.elements(node.input(0)), self.slices(node.input(0))

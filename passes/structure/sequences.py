@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..build import stack
+from ..build import stack, taken
 from ..constants import constant_array
 from ..graph import Graph, Node, Value
 from ..hub import HUB
 from ..loop import Captured, Carried, Entry, Loop, Stacked, entry_of, is_loop, set_entries
 from ..names import Names
 from ..pipeline import PassResult
+from ..preconditions import required
 from ..rewrite import Builder, Rewriter
 from ..types import DType, SequenceType, TensorType, merge
 
@@ -211,7 +212,7 @@ def _read(op: Builder, user: Node, whole: Value) -> Value:
         first = op.Gather(op.Shape(whole), op.const(0, DType.INT64), axis=0)
         return op.Identity(first, _types=[user.output.tensor])
     if user.op_type == "SequenceAt":
-        return op.Gather(whole, user.inputs[1], axis=0)
+        return taken(op, whole, required(user, 1), 0)
     return op.Identity(whole, _types=[user.output.tensor])
 
 

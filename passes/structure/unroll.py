@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..build import stack
+from ..build import stack, taken
 from ..constant_analysis import static_array, static_truth
 from ..graph import Graph, Node, Value
 from ..hub import HUB
@@ -183,7 +183,7 @@ def _part(op: Builder, entry: Entry, number: int) -> Value:
     assert isinstance(length, int)
     index = part_range(slot, length)[0] + number * slot.stride
     if slot.part is None:
-        return op.Gather(entry.operand, op.const(index, DType.INT64), axis=slot.axis)
+        return taken(op, entry.operand, op.const(index, DType.INT64), slot.axis)
     start = index - slot.part + 1 if slot.reversed else index
     return op.Slice(entry.operand, op.const([start]), op.const([start + slot.part]), op.const([slot.axis]))
 

@@ -67,6 +67,8 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("empty", "ConvInteger MatMulInteger QLinearMatMul", "leaves sums of nothing unwritten"),
         _habit("empty", "LSTM", "leaves the last cell state of a sequence without steps unwritten"),
         _habit("near", "MeanVarianceNormalization", "leaves out the 1e-9 that is added to the deviation"),
+        _habit("nan", "Unique", "takes NaN for the same as any element"),
+        _habit("slices", "Gather", "leaves all but the first of them empty"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
     "openvino": (
@@ -87,6 +89,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("wide", _AS_FLOAT, "computes integers in float32"),
         _habit("wide", _COMPARISONS, "compares and chooses integers in float32"),
         _habit("wide", "Pad Resize", "moves integers as float32"),
+        _habit("nan", "Unique", "takes each NaN for another element, and sorts nothing that stands behind one"),
         _habit("-0", "Unique", "tells slices apart by the sign of their zeros in one run and doesn't in another"),
         _habit("empty", f"LSTM GRU RNN {_CONVOLUTIONS}", "leaves results unwritten that are made of nothing"),
         _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),
@@ -126,6 +129,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "empty": "no elements",
     "near": "numbers that hardly differ",
     "far": "squares that outweigh the bias",
+    "slices": "slices of several strings",
 }
 
 

@@ -56,6 +56,25 @@ def test_unique_slices_that_part_in_the_sign_of_a_zero_are_no_difference(tmp_pat
     assert "sign of their zeros" in known_habit("openvino", seen) and not known_habit("onnxruntime", seen)
 
 
+def test_unique_numbers_beside_nan_are_no_difference(tmp_path):
+    """ONNX Runtime gives 1 and 2 of these, OpenVINO all three as they stand."""
+    text = "(float[3] x) => (float[N] y) { y = Unique(x) }"
+    x = np.array([1, np.nan, 2], np.float32)
+    path = saved(text, tmp_path)
+    convert(path, tmp_path / "m.xml", verify=0)
+    assert verify(path, tmp_path / "m.xml", inputs=[{"x": x}]).verdict != "different"
+    seen = watched(text, tmp_path, x=x)
+    assert "is given NaN" in known_habit("openvino", seen) and "is given NaN" in known_habit("onnxruntime", seen)
+
+
+@pytest.mark.parametrize(("axis", "shape", "is_told"), [(0, (2, 2), True), (1, (2, 2), False), (0, (2, 1), False)])
+def test_slices_of_text_are_seen(tmp_path, axis, shape, is_told):
+    sizes = f"string[{shape[0]}, {shape[1]}]"
+    text = f"({sizes} x, int64[1] i) => (string[a, b] y) {{ y = Gather<axis = {axis}>(x, i) }}"
+    seen = watched(text, tmp_path, x=np.full(shape, "a", object), i=np.array([1 if shape[axis] > 1 else 0]))
+    assert bool(known_habit("onnxruntime", seen)) == is_told
+
+
 def test_integers_beyond_32_bits_are_seen(tmp_path):
     text = "(int64[N] x, int64[N] y) => (int64[N] z) { u = Mul(x, y) z = Sub(u, y) }"
     y = np.array([2, 2])
