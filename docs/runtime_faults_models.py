@@ -1139,6 +1139,12 @@ def onnxruntime_first_strings() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.array([["a", "b"], ["c", "d"]], object), i=np.array([1])), [["c", "d"]]
 
 
+@_fault("onnxruntime", "Where takes the sign off zeros", "Where-16: the element; onnx's reference", _NAMED, "-inf")
+def onnxruntime_chosen_zero() -> tuple[Any, Any]:
+    text = "g (bool c, float[1] x) => (float[1] y) { z = Where (c, x, x) y = Reciprocal (z) }"
+    return onnxruntime_run(text, c=np.array(True), x=np.float32([-0.0])), [-np.inf]
+
+
 @_fault(
     "onnxruntime",
     "Unique takes NaN for the same as any element",
