@@ -69,6 +69,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("near", "MeanVarianceNormalization", "leaves out the 1e-9 that is added to the deviation"),
         _habit("nan", "Unique", "takes NaN for the same as any element"),
         _habit("-0", "Where", "makes 0 of -0.0"),
+        _habit("inf huge", "BatchNormalization InstanceNormalization", "scales before it takes the mean off"),
         _habit("slices", "Gather", "leaves all but the first of them empty"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),

@@ -6,19 +6,23 @@ What it gets wrong depends on shapes, types and numbers, which are known only wh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from onnx import NodeProto
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 from onnx.reference.ops.aionnxml.op_normalizer import Normalizer
 from onnx.reference.ops.aionnxml.op_one_hot_encoder import OneHotEncoder
 from onnx.reference.ops.op_affine_grid import AffineGrid
+from onnx.reference.ops.op_blackman_window import BlackmanWindow
 from onnx.reference.ops.op_conv_transpose import ConvTranspose
 from onnx.reference.ops.op_dynamic_quantize_linear import DynamicQuantizeLinear
 from onnx.reference.ops.op_erf import Erf
 from onnx.reference.ops.op_global_max_pool import GlobalMaxPool
+from onnx.reference.ops.op_hamming_window import HammingWindow
+from onnx.reference.ops.op_hann_window import HannWindow
 from onnx.reference.ops.op_hardmax import Hardmax
 from onnx.reference.ops.op_log_softmax import LogSoftmax
 from onnx.reference.ops.op_lrn import LRN
@@ -151,6 +155,11 @@ def _clamps_as_python(op: OpRun, inputs: Sequence[Any], attributes: dict[str, An
     return "takes nothing in Slice from a start before the first element on, backwards" if any(early) else ""
 
 
+def _of_less_than_nothing(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """ONNX Runtime refuses such a size."""
+    return f"makes an empty {op.onnx_node.op_type} of a size below 0" if inputs[0] < 0 else ""
+
+
 def _wraps_bounds(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
     """ONNX moves a bound before the first axis to the first one."""
     bounds = (attributes.get("start"), attributes.get("end"))
@@ -224,6 +233,9 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (NegativeLogLikelihoodLoss, _below_zero),
     (SoftmaxCrossEntropyLoss, _loses_scores),
     (QLinearMatMul, _rounds_last),
+    (BlackmanWindow, _of_less_than_nothing),
+    (HammingWindow, _of_less_than_nothing),
+    (HannWindow, _of_less_than_nothing),
     (Shape, _wraps_bounds),
     (Slice, _clamps_as_python),
     (SequenceInsert, _counts_from_the_first),
@@ -236,6 +248,22 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
 )
 
 
+def _cancels(node: NodeProto, results: Mapping[str, Any]) -> str:
+    """Its function takes the square of the mean off the mean of the squares."""
+    x = np.asarray(results[node.input[0]], np.float64)
+    stated = [tuple(one.ints) for one in node.attribute if one.name == "axes"]
+    axes = stated[0] if stated else (0, 2, 3)
+    with np.errstate(all="ignore"):
+        mean, variance = x.mean(axis=axes), x.var(axis=axes)
+        lost = (np.square(mean) > _OUTWEIGHS * variance).any()
+    return "loses a variance beside the square of the mean in MeanVarianceNormalization" if lost else ""
+
+
+_OUTWEIGHS = 16
+_FUNCTIONS: Mapping[str, Callable[[NodeProto, Mapping[str, Any]], str]] = {"MeanVarianceNormalization": _cancels}
+"""Of these it computes the function that ONNX has for them."""
+
+
 def watched(note: Note) -> type[ReferenceEvaluator]:
     """An evaluator that hands `note` what an operator gets wrong, in one line, each time it does; in bodies and
     functions, too, for which the evaluator makes others of its own class."""
@@ -245,6 +273,7 @@ def watched(note: Note) -> type[ReferenceEvaluator]:
         def __init__(self, proto: Any, **settings: Any) -> None:
             super().__init__(proto, **{**settings, "new_ops": operators})
             self._told = type_check(self.nodes_, self.opsets_)
+            self._functions = [node for node in self.nodes_ if node.op_type in _FUNCTIONS and not node.domain]
 
         def run(
             self,
@@ -257,7 +286,8 @@ def watched(note: Note) -> type[ReferenceEvaluator]:
         ) -> dict[str, Any] | list[Any]:
             results = super().run(output_names, feed_inputs, attributes, True, *more, **settings)
             assert isinstance(results, dict)
-            if what := self._told(results):
+            told = [_FUNCTIONS[node.op_type](node, results) for node in self._functions]
+            for what in filter(None, [self._told(results), *told]):
                 note(what)
             names = self.output_names if output_names is None else output_names
             return results if intermediate else [results[str(name)] for name in names]
