@@ -465,7 +465,7 @@ RANKS = {"Unsqueeze": 5, "LinearRegressor": 2, "Shape": 1}
         ("s = Shape<start = -3, end = -1>(x) r = Cast<to = 1>(s)", [IMAGE], 15, False),
         ("s = Shape(x) r = Cast<to = 1>(s)", [IMAGE], 13, False),
         ("r = ai.onnx.ml.LinearRegressor<coefficients = [1.0, 2.0]>(x)", [IMAGE[0, :, :2]], 13, True),
-        ("r = ai.onnx.ml.LinearRegressor<coefficients = [1.0, 2.0], intercepts = [6.0]>(x)", [IMAGE[0, :, :2]], 13, False),
+        ("r = ai.onnx.ml.LinearRegressor<coefficients=[1.0, 2.0], intercepts=[6.0]>(x)", [IMAGE[0, :, :2]], 13, False),
     ],
 )  # fmt: skip
 def test_what_the_reference_mistakes(tmp_path, call, operands, opset, spoilt):
