@@ -98,6 +98,21 @@ def test_sizes_that_a_file_tells_wrongly_of_layers(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, wanted, strict=True)
 
 
+def test_sizes_that_a_file_tells_wrongly_of_what_stands_behind_no_borders(tmp_path: Path) -> None:
+    x = ops.parameter([2, 3], np.float32, name="x")
+    path, layer = tmp_path / "m.xml", ops.bucketize(x, ops.constant(np.zeros(0, np.float32)), "i64")
+    ov.serialize(ov.Model([layer], [x], "m"), path)
+    before, behind = path.read_text().split('type="Bucketize"')
+    operands, _, results = behind.partition("<output>")
+    path.write_text(f'{before}type="Bucketize"{operands}<output>{results.replace("<dim>3", "<dim>4", 1)}')
+    fed = np.float32([[1, -2, np.nan], [0, np.inf, 3]])
+    right = ov.compile_model(path, "CPU")(fed)[0]
+    convert(path, tmp_path / "m.onnx", verify=0)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(session.run(None, {session.get_inputs()[0].name: fed})[0], right, strict=True)
+    assert session.get_outputs()[0].shape == [2, 3]
+
+
 @pytest.mark.parametrize("shape", [(2, 3), (2, 0), (0, 2)])
 @pytest.mark.parametrize("layer", [ops.reduce_logical_and, ops.reduce_logical_or])
 def test_booleans_of_which_there_may_be_none(tmp_path: Path, layer: Any, shape: tuple[int, int]) -> None:

@@ -244,7 +244,8 @@ def bucketize(op: Builder, node: Node) -> Results:
     x, borders = input_of(node, 0), input_of(node, 1)
     dtype = element_type(node, "output_type", "i64") or DType.INT64
     if size_of_axis(borders, 0) == 0:
-        return op.Expand(op.const(0, dtype), op.Shape(x))
+        ones = cast(op, op.Equal(x, x), dtype)
+        return op.Sub(ones, ones)  # of x's sizes, whatever sizes the layer declares
     common = DType.FLOAT64 if x.tensor.dtype is not borders.tensor.dtype else dtype_of(node, x)
     included = not node.attributes.get("with_right_bound", True)
     return _count_before(op, cast(op, borders, common), cast(op, x, common), included, dtype)
