@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -14,14 +15,16 @@ from .oracles.ranges import exceeds_int32
 from .plan import Call
 
 Special = Literal[
-    "nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty", "near", "far", "slices"
-]
+    "nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty", "near", "far",
+    "slices", "overflow",
+]  # fmt: skip
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
 within int32 that float32 may not hold; integers of a type of 32 bits or less; a size of 1 among few integers; int32
 whose squares add up to what no int32 holds; no elements; along the axes that are normalized numbers that are equal, or
 so near that 1e-9 more or less shows; squares far larger than what is added to their sum; text of which an index picks
-slices of several strings."""
+slices of several strings; integers whose sum, or what else a reduction makes of them, neither their type nor float64
+may hold."""
 
 _HUGE = 2.0**31
 _WIDE = 2**24
@@ -60,6 +63,8 @@ class SpecialValues:
                 found.add("near")
             if node.op_type == "LRN" and outweighs(node, operands[0]):
                 found.add("far")
+            if node.op_type in _MOST and outgrows(node, operands[0]):
+                found.add("overflow")
             if node.op_type == "Gather" and picks_slices(node, operands[0]):
                 found.add("slices")
             results = call(*operands)
@@ -87,6 +92,23 @@ def outweighs(node: Node, x: Any) -> bool:
     with np.errstate(all="ignore"):
         part = np.square(x.astype(np.float64)).max(initial=0) * attributes.float("alpha") / attributes.int("size")
     return x.shape[1] > 1 and bool(part > _OUTWEIGHS * abs(attributes.float("bias")))
+
+
+_MOST: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("ReduceSum", "ReduceL1", "ReduceMean"), np.sum),
+    **dict.fromkeys(("ReduceSumSquare", "ReduceL2"), lambda sizes: np.sum(sizes**2)),
+    "ReduceProd": lambda sizes: np.prod(np.maximum(sizes, 1)),
+}
+"""The most that reductions may make of magnitudes on the way."""
+
+
+def outgrows(node: Node, x: Any) -> bool:
+    """Whether what a reduction makes of integers may be more than their type or float64 holds exactly."""
+    if x.dtype.kind not in "iu":
+        return False
+    limit = 2**53 if node.op_type == "ReduceMean" else min(2**53, np.iinfo(x.dtype).max)
+    with np.errstate(over="ignore"):
+        return bool(_MOST[node.op_type](np.abs(x.astype(np.float64))) > limit)
 
 
 def picks_slices(node: Node, x: Any) -> bool:

@@ -39,6 +39,7 @@ _AS_FLOAT = (
     "MatMul Gemm Einsum"
 )
 """Alone, or several in a row and in loops."""
+_REDUCED = "ReduceL1 ReduceL2 ReduceMean ReduceProd ReduceSum ReduceSumSquare"
 _COMPARISONS = "Equal Less LessOrEqual Greater GreaterOrEqual Where"
 _CONVOLUTIONS = "Conv ConvInteger ConvTranspose DeformConv QLinearConv"
 _BY_ZERO = "multiplies elements that have no part in a point by 0"
@@ -48,7 +49,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
     "onnxruntime": (
         _habit("nan", "ReduceMax ReduceMin GlobalMaxPool MaxPool MaxRoiPool", "passes over NaN unless it comes first"),
         _habit("inf", "GlobalMaxPool MaxPool", "makes the lowest number of nothing but -infinity"),
-        _habit("wide", "ReduceProd ReduceSum", "stops at the limits of integers that overflow"),
+        _habit("overflow", _REDUCED, "computes integers in float64, and stops at the limits of their type"),
         _habit("nan", "ArgMax ArgMin Hardmax", "takes NaN for neither larger nor smaller"),
         _habit("nan", "Sign", "makes 0 of NaN in float16"),
         _habit("nan inf", "LogSoftmax", "makes numbers of NaN in float64, and NaN of nothing but infinity"),
@@ -131,6 +132,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "empty": "no elements",
     "near": "numbers that hardly differ",
     "far": "squares that outweigh the bias",
+    "overflow": "integers whose sum or product outgrows their type or float64",
     "slices": "slices of several strings",
 }
 

@@ -77,6 +77,39 @@ def test_a_zero_that_is_chosen_loses_its_sign(tmp_path):
     assert "Where is given -0.0" in known_habit("onnxruntime", seen) and not known_habit("openvino", seen)
 
 
+@pytest.mark.parametrize(
+    ("op", "kind", "x", "is_told"),
+    [
+        ("ReduceSum", "int32", [2**30, 2**30], True),
+        ("ReduceSum", "int32", [2**30, 2**30 - 1], False),
+        ("ReduceSum", "int64", [2**60 + 1, 1], True),
+        ("ReduceSumSquare", "int32", [50000, 3], True),
+        ("ReduceL1", "int32", [-(2**30), 2**30], True),
+        ("ReduceL2", "int64", [2**60 + 1, 0], True),
+        ("ReduceMean", "int64", [2**60 + 7, 2**60 + 7], True),
+        ("ReduceMean", "int32", [2**30, 2**30], False),
+        ("ReduceProd", "int32", [1300, 1300, 1300], True),
+        ("ReduceProd", "int32", [1200, 1300, 1300], False),
+    ],
+)
+def test_integers_that_outgrow_what_onnxruntime_reduces_them_in(tmp_path, op, kind, x, is_told):
+    """It gives another number than the integers make exactly where that is told."""
+    text = f"({kind}[{len(x)}] x) => ({kind}[1] y) {{ y = {op}(x) }}"
+    inputs = {"x": np.array(x, kind)}
+    [found] = run_file("onnxruntime", saved(text, tmp_path), [inputs])
+    total = {
+        "ReduceSum": sum(x),
+        "ReduceL1": sum(map(abs, x)),
+        "ReduceMean": sum(x) // len(x),
+        "ReduceProd": math.prod(x),
+    }
+    squares = sum(one * one for one in x)
+    exact = total.get(op, squares if op == "ReduceSumSquare" else math.isqrt(squares))
+    wrapped = np.array(exact & (2 ** np.iinfo(kind).bits - 1), np.uint64).astype(kind).item()
+    assert (found.outputs["y"].item() != wrapped) == is_told
+    assert ("float64" in known_habit("onnxruntime", watched(text, tmp_path, **inputs))) == is_told
+
+
 @pytest.mark.parametrize(("axis", "shape", "is_told"), [(0, (2, 2), True), (1, (2, 2), False), (0, (2, 1), False)])
 def test_slices_of_text_are_seen(tmp_path, axis, shape, is_told):
     sizes = f"string[{shape[0]}, {shape[1]}]"
@@ -284,7 +317,11 @@ def test_a_habit_is_told_of_the_runtime_the_operator_and_the_value():
     )
     assert known_habit("xla", {"Add": ["denormal"]}) != "" and known_habit("xla", {"Add": ["nan"]}) == ""
     assert known_habit("mdf", {"ReduceMax": ["nan"]}) == ""
-    assert known_habit("onnxruntime", {"ReduceProd": ["wide"]}) != "" == known_habit("mdf", {"ReduceProd": ["wide"]})
+    assert (
+        known_habit("onnxruntime", {"ReduceProd": ["overflow"]})
+        != ""
+        == known_habit("mdf", {"ReduceProd": ["overflow"]})
+    )
     assert known_habit("openvino", {"Conv": ["inf"]}) != "" and known_habit("onnxruntime", {"Conv": ["inf"]}) == ""
     assert known_habit("onnxruntime", {"GlobalMaxPool": ["inf"]}).startswith("GlobalMaxPool is given infinity")
     assert known_habit("onnxruntime", {"LSTM": ["inf"]}) != "" and known_habit("onnxruntime", {"LSTM": ["one"]}) == ""
