@@ -18,7 +18,7 @@ from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
 from ..protos import DTYPES, ENUMS
 from ..tensor import TensorData
-from ..types import DType
+from ..types import HALVES, DType
 from .build import StepBuilder
 from .regular_steps import defaults, dropped, positive
 from .steps import (
@@ -167,9 +167,17 @@ def _by_group(op: StepBuilder, node: Node) -> Made:
 
 
 def _by_mean_and_variance(op: StepBuilder, node: Node) -> Made:
-    """MeanVarianceNormalization-9: the deviation over its root mean square plus 1e-9."""
-    _, apart, variance = _moments(expr(op.newest, required(node, 0)), attribute(node, "axes", [0, 2, 3]))
-    return (apart / (variance.sqrt() + float(np.float32(1e-9)))).value()
+    """MeanVarianceNormalization-9: the deviation over its root mean square plus 1e-9; halves in float32."""
+    kind = dtype_of(node, required(node, 0))
+    wide = DType.FLOAT32 if kind in HALVES else kind
+    _, apart, variance = _moments(expr(op.newest, required(node, 0), wide), attribute(node, "axes", [0, 2, 3]))
+    return (apart / (variance.sqrt() + float(np.float32(1e-9)))).cast(kind).value()
+
+
+def _of_float32(op: StepBuilder, node: Node) -> Made:
+    """Of other floats ONNX Runtime loads no MeanVarianceNormalization-9 in a model of opset 9 or 10: the function that
+    it has for them mixes their type with float32."""
+    return None if dtype_of(node, required(node, 0)) is DType.FLOAT32 else _by_mean_and_variance(op, node)
 
 
 def _by_default(op: StepBuilder, node: Node) -> Made:
@@ -312,7 +320,7 @@ ROWS = {
     ("GroupNormalization", 18): Step("GroupNormalization came with version 18", _by_group),
     ("GroupNormalization", 21): Step(_per_channel, _by_channel),
     ("MeanVarianceNormalization", 9): Step(_by_default, _by_mean_and_variance),
-    ("MeanVarianceNormalization", 13): Step(defaults({"axes": [0, 2, 3]}, {}).up, same),
+    ("MeanVarianceNormalization", 13): Step(defaults({"axes": [0, 2, 3]}, {}).up, _of_float32),
     ("BatchNormalization", 6): Step(
         dropped("consumed_inputs").up, lambda op, node: changed(node, consumed_inputs=[0, 0, 0, 1, 1])
     ),
