@@ -131,17 +131,28 @@ def transposed(attrs: NodeAttributes, spatial: Sequence[int], kernel: Sequence[i
     strides, dilations = steps(attrs, rank)
     extra, pads = attrs.ints("output_padding", (0,) * rank), [0] * (2 * rank)
     wanted = attrs.ints("output_shape")[-rank:] if attrs.has("output_shape") else None
-    if wanted is None and mode in ("SAME_UPPER", "SAME_LOWER"):
-        wanted = [size * stride for size, stride in zip(spatial, strides, strict=True)]
     if wanted is None and mode == "NOTSET":
         pads = attrs.ints("pads", pads)
     found: list[tuple[int, int, int]] = []
     for axis, size in enumerate(spatial):
-        whole = strides[axis] * (size - 1) + extent(kernel[axis], dilations[axis]) + extra[axis]
+        last = extent(kernel[axis], dilations[axis]) + extra[axis]
+        whole = strides[axis] * (size - 1) + last
         before, behind = pads[axis], pads[axis + rank]
         if wanted is not None:
-            before = (whole - wanted[axis]) // 2
-            behind = whole - wanted[axis] - before
-            before, behind = (before, behind) if mode == "SAME_UPPER" else (behind, before)
+            before, behind = shared_out(whole - wanted[axis], mode)
+        elif mode in ("SAME_UPPER", "SAME_LOWER"):
+            before, behind = shared_out(most_padding(last, strides[axis]), mode)
         found.append((whole, before, behind))
     return found
+
+
+def most_padding(last: int, stride: int) -> int:
+    """What auto_pad SAME takes off the result of a ConvTranspose along one axis, of which `last` elements come of the
+    last element. By ONNX's text the size is that of the input times the stride; where the stride is larger than what an
+    element makes, ONNX's inference and ONNX Runtime add nothing to get there."""
+    return max(last - stride, 0)
+
+
+def shared_out(total: int, mode: str) -> tuple[int, int]:
+    """How much of the padding of a ConvTranspose is in front and behind, the odd one behind with SAME_UPPER only."""
+    return (total // 2, total - total // 2) if mode == "SAME_UPPER" else (total - total // 2, total // 2)

@@ -115,13 +115,18 @@ def _counts_images(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any])
     return "adds up squares in LRN for as many channels as there are images only" if images < channels else ""
 
 
-def _takes_each_group_for_the_first(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
-    """A group has one channel in and one out to it, and the bias of the first."""
+def _transposes_others(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
+    """A group has one channel in and one out to it, and the bias of the first. Where a stride is larger than what is
+    made of an element, it adds zeros behind it, which ONNX Runtime and ONNX's inference don't."""
     images, weights, bias = inputs[0], inputs[1], inputs[2] if len(inputs) > 2 else None
-    groups = attributes.get("group", 1)
-    if groups == 1 or (images.shape[1] == groups and weights.shape[1] == 1 and (bias is None or np.ptp(bias) == 0)):
+    groups, ones = attributes.get("group", 1), [1] * (np.ndim(images) - 2)
+    if groups != 1 and (images.shape[1] != groups or weights.shape[1] != 1 or (bias is not None and np.ptp(bias) > 0)):
+        return "mixes up the groups of ConvTranspose"
+    if attributes.get("auto_pad", "NOTSET") not in ("SAME_UPPER", "SAME_LOWER"):
         return ""
-    return "mixes up the groups of ConvTranspose"
+    steps = zip(weights.shape[2:], *(attributes.get(name) or ones for name in ("strides", "dilations")), strict=True)
+    wide = any(stride > (size - 1) * dilation + 1 for size, stride, dilation in steps)
+    return "adds zeros to what ConvTranspose makes with auto_pad" if wide else ""
 
 
 def _rounds_last(op: OpRun, inputs: Sequence[Any], attributes: dict[str, Any]) -> str:
@@ -227,7 +232,7 @@ _WATCHED: tuple[tuple[type[OpRun], Told], ...] = (
     (LRN, _counts_images),
     (GlobalMaxPool, _pools_two_axes),
     (MaxPool, _counts_within_channels),
-    (ConvTranspose, _takes_each_group_for_the_first),
+    (ConvTranspose, _transposes_others),
     (Erf, _in_float32),
     (DynamicQuantizeLinear, _of_no_range),
     (NegativeLogLikelihoodLoss, _below_zero),

@@ -326,8 +326,7 @@ def _counted_by_rounding(case: Case) -> bool:
 
 
 def _negative_pads(case: Case) -> bool:
-    """A window narrower than its step, so that `auto_pad` may have to take elements away, or, of a transposed
-    convolution, to add some to the result."""
+    """A window narrower than its step, so that `auto_pad` may have to take elements away."""
     given = case.node.attributes
     kernel = given.get("kernel_shape") or np.shape(case.operands[1])[2:]
     steps = given.get("strides", [1] * len(kernel))
@@ -425,7 +424,7 @@ UNDEFINED = (
         "sums of nothing, which ONNX Runtime doesn't write",
     ),
     _row(
-        "AveragePool Conv ConvTranspose LpPool MaxPool",
+        "AveragePool Conv LpPool MaxPool",
         _negative_pads,
         "pads below 0, which ONNX Runtime and onnx's reference take for 0 or don't, each for other operators",
     ),

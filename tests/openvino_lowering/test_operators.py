@@ -584,6 +584,14 @@ ROWS = [
         [f32([[[121, 132], [213, 216]]]), f32([[[101, 112, 123, 130], [208, 214, 217, 206]]])],
     ),
     Row(
+        "transposed convolution whose padding follows from the stride, of images of any size",
+        "g (float[1, 1, n] x, float[1, 1, 1] w, float[1, 1, 3] v) => (float[1, 1, m] y, float[1, 1, k] z) {"
+        ' y = ConvTranspose <strides = [2], auto_pad = "SAME_UPPER"> (x, w)'
+        ' z = ConvTranspose <strides = [2], auto_pad = "SAME_LOWER"> (x, v) }',
+        [f32([[[1, 2]]]), f32([[[3]]]), f32([[[1, 10, 100]]])],
+        [f32([[[3, 0, 6]]]), f32([[[10, 102, 20, 200]]])],  # ONNX Runtime's
+    ),
+    Row(
         "pools that round up, with and without the padding",
         "g (float[1, 1, 4] x) => (float[1, 1, 3] a, float[1, 1, 3] b, float[1, 1, 2] c, int64[1, 1, 2] d) { "
         "a = AveragePool <kernel_shape = [2], strides = [2], pads = [1, 1], ceil_mode = 1> (x) "

@@ -456,6 +456,8 @@ RANKS = {"Unsqueeze": 5, "LinearRegressor": 2, "Shape": 1}
         ("r = ConvTranspose<group = 4>(x, y, z)", [IMAGE, FILTERS, IMAGE[0, :, 0]], 13, True),
         ("r = ConvTranspose<group = 4>(x, y, z)", [IMAGE, FILTERS, np.ones(4, np.float32)], 13, False),
         ("r = ConvTranspose<group = 4>(x, y)", [IMAGE, FILTERS], 13, False),
+        ("r = ConvTranspose<strides = [3], auto_pad = \"SAME_UPPER\">(x, y)", [IMAGE, FILTERS], 13, True),
+        ("r = ConvTranspose<strides = [2], auto_pad = \"SAME_UPPER\">(x, y)", [IMAGE, FILTERS], 13, False),
         ("r = Unsqueeze<axes = [2, 0]>(x)", [IMAGE], 11, True),
         ("r = Unsqueeze<axes = [0, 2]>(x)", [IMAGE], 11, False),
         ("r = Unsqueeze(x, y)", [IMAGE, np.array([2, 0])], 13, False),

@@ -12,7 +12,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import addend_of, axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ....passes.windows import extent, windows
+from ....passes.windows import extent, most_padding, shared_out, windows
 from ..layers import HUB_ATTRIBUTES
 from .elementwise import row
 from .tools import along, convert, i64, number, reshape, size_of, slice_axis, with_size
@@ -105,10 +105,8 @@ def conv_transpose(op: Builder, node: Node) -> Value:
     attributes = _window(node, spatial, ("strides", "dilations")) | _pads(node, spatial)
     attributes["output_padding"] = list(node.attributes.get("output_padding") or [0] * spatial)
     wanted: list[int] = list(node.attributes.get("output_shape") or [])[-spatial:]
-    if not wanted and attributes["auto_pad"] in ("same_upper", "same_lower"):
-        wanted = [length * step for length, step in zip(_lengths(node, x, spatial), attributes["strides"], strict=True)]
-    if wanted:
-        attributes |= _padded_to(node, wanted, _lengths(node, x, spatial), _lengths(node, weights, spatial), attributes)
+    if wanted or attributes["auto_pad"] in ("same_upper", "same_lower"):
+        attributes |= _padded_to(node, wanted, x, weights, attributes)
     make = op.ConvolutionBackpropData if grouped is weights else op.GroupConvolutionBackpropData
     return _biased(op, node, make(x, grouped, **attributes), node.input(2), spatial)
 
@@ -122,21 +120,26 @@ def _lengths(node: Node, value: Value, spatial: int) -> list[int]:
     return sizes
 
 
-def _padded_to(
-    node: Node, wanted: list[int], lengths: list[int], kernel: list[int], attributes: dict[str, Any]
-) -> dict[str, Any]:
-    """The padding that makes a transposed convolution's result of the wanted size, as ONNX shares it out."""
-    begins, ends, added = [], [], []
-    for axis, size in enumerate(wanted):
-        reach = (kernel[axis] - 1) * attributes["dilations"][axis] + 1
-        extra = attributes["output_padding"][axis]
-        total = attributes["strides"][axis] * (lengths[axis] - 1) + extra + reach - size
-        halves = [max(total, 0) // 2, max(total, 0) - max(total, 0) // 2]
-        first, last = halves if node.attributes.get("auto_pad") == "SAME_UPPER" else halves[::-1]
-        begins.append(first)
-        ends.append(last)
-        added.append(extra + max(-total, 0))
-    return {"pads_begin": begins, "pads_end": ends, "auto_pad": "explicit", "output_padding": added}
+def _padded_to(node: Node, wanted: list[int], x: Value, weights: Value, attributes: dict[str, Any]) -> dict[str, Any]:
+    """The padding that makes a transposed convolution's result of the wanted size (none: that of auto_pad), as ONNX
+    shares it out."""
+    strides, extra = attributes["strides"], attributes["output_padding"]
+    kernel = _lengths(node, weights, len(strides))
+    lasts = [extent(size, step) + more for size, step, more in zip(kernel, attributes["dilations"], extra, strict=True)]
+    totals = [most_padding(last, stride) for last, stride in zip(lasts, strides, strict=True)]
+    if wanted:
+        lengths = _lengths(node, x, len(strides))
+        totals = [
+            stride * (length - 1) + last - size
+            for stride, length, last, size in zip(strides, lengths, lasts, wanted, strict=True)
+        ]
+    pairs = [shared_out(max(total, 0), node.attributes.get("auto_pad", "")) for total in totals]
+    return {
+        "pads_begin": [first for first, _ in pairs],
+        "pads_end": [last for _, last in pairs],
+        "auto_pad": "explicit",
+        "output_padding": [more + max(-total, 0) for more, total in zip(extra, totals, strict=True)],
+    }
 
 
 @rule("", "DeformConv")
