@@ -1139,6 +1139,18 @@ def onnxruntime_first_strings() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.array([["a", "b"], ["c", "d"]], object), i=np.array([1])), [["c", "d"]]
 
 
+@_fault(
+    "onnxruntime",
+    "A Slice backwards to INT_MAX goes to the first element",
+    "Slice-13: an end beyond the axis is its last element, INT_MIN its first; onnx's reference and OpenVINO",
+    _NAMED,
+)
+def onnxruntime_backwards_forever() -> tuple[Any, Any]:
+    text = "g (float[3] x, int64[1] s, int64[1] e, int64[1] a) => (float[n] y) { y = Slice (x, s, e, a, s) }"
+    ends = {"s": np.array([-1]), "e": np.array([2**63 - 1]), "a": np.array([0])}
+    return onnxruntime_run(text, x=np.float32([1, 2, 3]), **ends), []
+
+
 @_fault("onnxruntime", "Where takes the sign off zeros", "Where-16: the element; onnx's reference", _NAMED, "-inf")
 def onnxruntime_chosen_zero() -> tuple[Any, Any]:
     text = "g (bool c, float[1] x) => (float[1] y) { z = Where (c, x, x) y = Reciprocal (z) }"

@@ -16,7 +16,7 @@ from .plan import Call
 
 Special = Literal[
     "nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty", "near", "far",
-    "slices", "overflow",
+    "slices", "overflow", "forever",
 ]  # fmt: skip
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
@@ -24,7 +24,7 @@ within int32 that float32 may not hold; integers of a type of 32 bits or less; a
 whose squares add up to what no int32 holds; no elements; along the axes that are normalized numbers that are equal, or
 so near that 1e-9 more or less shows; squares far larger than what is added to their sum; text of which an index picks
 slices of several strings; integers whose sum, or what else a reduction makes of them, neither their type nor float64
-may hold."""
+may hold; ends of the largest integer to which slices go backwards."""
 
 _HUGE = 2.0**31
 _WIDE = 2**24
@@ -65,6 +65,8 @@ class SpecialValues:
                 found.add("far")
             if node.op_type in _MOST and outgrows(node, operands[0]):
                 found.add("overflow")
+            if node.op_type == "Slice" and goes_forever(*operands):
+                found.add("forever")
             if node.op_type == "Gather" and picks_slices(node, operands[0]):
                 found.add("slices")
             results = call(*operands)
@@ -109,6 +111,13 @@ def outgrows(node: Node, x: Any) -> bool:
     limit = 2**53 if node.op_type == "ReduceMean" else min(2**53, np.iinfo(x.dtype).max)
     with np.errstate(over="ignore"):
         return bool(_MOST[node.op_type](np.abs(x.astype(np.float64))) > limit)
+
+
+def goes_forever(x: Any, starts: Any = (), ends: Any = (), axes: Any = None, steps: Any = None) -> bool:
+    """Whether a Slice goes backwards to an end of INT_MAX."""
+    if steps is None:
+        return False
+    return bool(((np.asarray(steps) < 0) & np.isin(ends, (2**31 - 1, 2**63 - 1))).any())
 
 
 def picks_slices(node: Node, x: Any) -> bool:

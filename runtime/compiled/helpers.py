@@ -231,12 +231,12 @@ def wrapped(at, length):
 
 @kernel
 def slice_start(start, step, length):
-    """Where a slice begins, as Python has it."""
+    """Where a slice begins: within the axis (-1 where it is empty), as Python has it but for `python_start`."""
     if start < 0:
         start += length
     if step > 0:
         return min(max(start, 0), length)
-    return min(max(start, -1), length - 1)
+    return min(max(start, 0), length - 1)
 
 
 @kernel

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...passes.slices import python_start
 from .base import Array, Attributes, Kernel, element, filled, normal_axes, normal_axis, scalar, to_ints
 
 
@@ -102,14 +103,14 @@ def slice_(
     axes: Array | None = None,
     steps: Array | None = None,
 ) -> Array:
-    """Python's slices. Before version 10 starts, ends and axes are attributes."""
+    """Python's slices, but for early starts. Before version 10 starts, ends and axes are attributes."""
     first = attrs.ints("starts") if starts is None else to_ints(starts)
     last = attrs.ints("ends") if ends is None else to_ints(ends)
     chosen = normal_axes(_axes(attrs, axes) or range(len(first)), x.ndim)
     stride = [1] * len(first) if steps is None else to_ints(steps)
     index: list[Any] = [slice(None)] * x.ndim
     for axis, begin, end, step in zip(chosen, first, last, stride, strict=True):
-        index[axis] = slice(begin, end, step)
+        index[axis] = slice(python_start(begin, step, x.shape[axis]), end, step)
     return x[tuple(index)]
 
 

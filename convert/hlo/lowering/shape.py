@@ -15,6 +15,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.sizes import is_below, largest
+from ....passes.slices import python_start
 from ....passes.types import DType
 from ..text.tree import SliceDim
 from .declared import declared_result, is_moving
@@ -140,7 +141,7 @@ def slice_(op: Builder, node: Node) -> Value:
             dims[axis] = _open_slice(start, end, step, have[axis])
             back += [axis] if step < 0 else []
             continue
-        indices = range(*slice(start, end, step).indices(have[axis]))
+        indices = range(have[axis])[slice(python_start(start, step, have[axis]), end, step)]
         if step < 0:
             indices = indices[::-1]
             back += [axis] if len(indices) > 1 else []
@@ -157,7 +158,7 @@ _NO_END = 2**31 - 1
 
 def _open_slice(start: int, end: int, step: int, size: int) -> SliceDim:
     """What `[start:end:step]` takes of an axis where one of these is open, forwards."""
-    first, last = (_position(at, size, step < 0) for at in (start, end))
+    first, last = _position(start, size, 0, step < 0), _position(end, size, -1 if step < 0 else 0, step < 0)
     if step > 0:
         return SliceDim(first, largest(first, last), step)
     count = largest(0, (first - last - step - 1) // -step)
@@ -165,16 +166,18 @@ def _open_slice(start: int, end: int, step: int, size: int) -> SliceDim:
     return SliceDim(low, low + (count - 1) * -step + 1, -step) if step != -1 else SliceDim(low, low + count, 1)
 
 
-def _position(at: int, size: int, backwards: bool) -> int:
-    """Where an axis is entered or left: within it, or one before it. Of two sizes the smaller one is their sum without
-    the larger one, so that what is taken away from it is certain not to be negative."""
-    lowest, highest = (-1, size - 1) if backwards else (0, size)
+def _position(at: int, size: int, lowest: int, backwards: bool) -> int:
+    """Where an axis is entered or left: within it, or at the `lowest` place. Of two sizes the smaller one is their sum
+    without the larger one, so that what is taken away from it is certain not to be negative."""
+    highest = size - 1 if backwards else size
     if not isinstance(at, str) and at >= _NO_END:
         return highest
     if not isinstance(at, str) and at <= -_NO_END:
-        return lowest
-    at = at + size if at < 0 else at
-    at = largest(lowest, at)
+        at = lowest
+        if not (backwards and lowest == 0):  # an empty axis has no place but the one before it
+            return lowest
+    else:
+        at = largest(lowest, at + size if at < 0 else at)
     return at + highest - largest(at, highest)
 
 

@@ -185,6 +185,8 @@ class _Indexing:
         start, stop, step = part.indices(size)
         indices = range(start, stop, step)
         if indices != range(size):
+            if not indices:  # NumPy's start may be before the first element then
+                start = stop = 0
             end = stop if stop >= 0 else INT64_MIN + 1  # -1 would be the last one
             self.value = slice_axes(self.op, self.value, [axis], [start], [end], [step])
         return len(indices)
