@@ -437,9 +437,9 @@ def _path(
         yield Event(path, "")
         onnx_file = entry.runtime == "onnxruntime"
         run = run_onnx(made, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
+        habits = _habits(entry.runtime, hub, made, run, feeds, wanted, limits)
+        also = [own if habit is None else habit for habit, own in zip(habits, theirs, strict=True)]
         if not onnx_file:
-            habits = _habits(entry.runtime, hub, made, run, feeds, wanted, limits)
-            also = [own if habit is None else habit for habit, own in zip(habits, theirs, strict=True)]
             if any(LOADED_ONLY in note for note in report.notes):
                 run.errors = ["fault: sizes that it isn't loaded with" if error else "" for error in run.errors]
         elif run.refused and not truth.loads:

@@ -359,7 +359,7 @@ def test_an_unknown_name_is_told() -> None:
 SUBSCRIPTS = each(
     """
     x[0]; x[-1]; x[2]; x[-3]; x[k]; x[-k]; x[k-3]; x[z]; x[1:]; x[:-1]; x[::2]; x[::-1]; x[-1::-1]; x[5:]; x[-9:9]
-    x[2:1]; x[:]; x[...]; x[None]; x[:,None]; x[None,...,None]; x[[0,2]]; x[i]; x[[]]; x[[[0,1],[1,2]]]; x[n+0]
+    x[-9::-1]; x[-9:-9:-2]; x[2:1]; x[:]; x[...]; x[None]; x[:,None]; x[None,...,None]; x[[0,2]]; x[i]; x[[]]; x[[[0,1],[1,2]]]; x[n+0]
     x[[True,False,True]]; x[True*1]; x[int(2.5)]; x[4//2]; x[q]; x[i][k]; (x*2)[1:]; numpy.exp(x)[0]; x[1:][0]
     M[0]; M[-1]; M[0,1]; M[k,-1]; M[k][k]; M[:,0]; M[0,:]; M[:,1:]; M[1,::-1]; M[::-1,::2]; M[...,0]; M[0,...]
     M[...,None]; M[:,k]; M[i]; M[:,i]; M[0,i]; M[i,0]; M[i,:]; M[None,0]; M[0,None,1]; M[:,[0]]; M[[0]]; M[(0,1)]
