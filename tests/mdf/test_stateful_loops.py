@@ -242,6 +242,17 @@ def test_constants_that_no_list_can_say() -> None:
     assert (d.tolist(), e.tolist(), e.dtype) == ([False, True], [255, 0], np.uint8)
 
 
+def test_large_integers_beside_small_ones() -> None:
+    """Of a list of these NumPy makes float64."""
+    many = [2**64 - 2, 4, 2**63, 2**63 - 1, *range(8)]
+    text = f"""g () => (uint64[12] a) {{
+      many = Constant <value = uint64[12] {{{", ".join(map(str, many))}}}> ()
+      a = Identity (many)
+    }}"""
+    (a,) = run(text)
+    assert (a.tolist(), a.dtype) == (many, np.uint64)
+
+
 def test_an_input_with_a_default() -> None:
     text = "g (float[2] x, float[2] w = {0.5, 3}) => (float[2] y) { y = Mul (x, w) }"
     tree = tree_from_model(model_of(text))

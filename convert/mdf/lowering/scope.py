@@ -15,7 +15,7 @@ from ....passes.types import DType, TensorType, Type, tensor
 from .. import model as mdf
 from ..function_form.engine_form import Ids
 from . import axes, elementwise, shape
-from .terms import CASTS, Expression, Operands, Term, cast, filled, listed, literal, tensor_of
+from .terms import CASTS, Expression, Operands, Term, cast, filled, is_listed_signed, listed, literal, tensor_of
 
 EXPRESSIONS: dict[str, Expression] = {
     **elementwise.EXPRESSIONS,
@@ -125,7 +125,8 @@ class Scope:
         if plain:
             self._terms[value] = Term(name)
         else:
-            self._pending[value] = cast(data.dtype, name, repr(value.name))
+            signed = f"numpy.int64({name})" if is_listed_signed(data) else name
+            self._pending[value] = cast(data.dtype, signed, repr(value.name))
 
     def named(self, value: Value) -> str:
         """The text of a value that may stand in other nodes' and parameters' texts: a name or a number."""

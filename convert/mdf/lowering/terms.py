@@ -125,9 +125,17 @@ def literal(data: TensorData) -> Term:
     return Term(f"{type_name(data.dtype, 'a constant')}({_nested(array, data.dtype)})")
 
 
+def is_listed_signed(data: TensorData) -> bool:
+    """Whether a list has these as int64, with which they share their bits: beside smaller numbers NumPy makes float64
+    of integers that only uint64 holds."""
+    return data.dtype is DType.UINT64 and bool((data.numpy() > np.iinfo(np.int64).max).any())
+
+
 def listed(data: TensorData) -> list[Any]:
     """The elements as nested lists, floats in as few digits as tell them apart in their own type."""
     array = data.numpy()
+    if is_listed_signed(data):
+        array = array.view(np.int64)
     if data.dtype in (DType.FLOAT16, DType.FLOAT32):
         short = array.astype(str).astype(np.float64)
         if np.array_equal(short.astype(array.dtype), array, equal_nan=True):
