@@ -118,6 +118,16 @@ def _fraction_as_text(case: Case) -> bool:
     )
 
 
+def _other_digits(case: Case) -> bool:
+    """Whether numbers that became text are the same in eight digits."""
+    ours, theirs = (np.ravel(values[0]).tolist() for values in (case.ours, case.theirs))
+    kind, texts = case.first.dtype.type, (*ours, *theirs)
+    if case.first.dtype.kind in "OUT" or not all(isinstance(one, str) for one in texts):
+        return False
+    spelled = [f"{float(kind(one)):.8g}" for one in texts]
+    return spelled[: len(ours)] == spelled[len(ours) :]
+
+
 def _squares_overflow(case: Case) -> bool:
     """Rows whose sum of squares, or of absolute values, the type of integers doesn't hold, or float32 of floats."""
     kind = case.first.dtype
@@ -137,6 +147,7 @@ ROWS = (
     _row("GridSample", _far_away, "ONNX Runtime takes places that int64 doesn't hold for others"),
     _row("Shrink", _doubles, "ONNX Runtime computes in float32"),
     _row("Cast CastLike", _fraction_as_text, "text that is no integer, whose digits in front ONNX Runtime takes"),
+    _row("Cast CastLike", _other_digits, "ONNX Runtime spells eight digits, needed or not, and no more"),
     _row("LayerNormalization", _infinite, "of infinities ONNX Runtime gives the mean as NaN"),
     _row("NonZero", lambda case: case.first.ndim == 0, "ONNX Runtime gives [1, N] for a scalar, not [0, N]"),
     _row(

@@ -24,6 +24,7 @@ KNOWN: dict[str, tuple[str, Feed]] = {
     "Pow": ("g (int64[1] x) => (int64[1] y) { y = Pow (x, x) }", {"x": np.array([33])}),
     "Shrink": ("g (double[1] x) => (double[1] y) { y = Shrink (x) }", {"x": np.array([0.8119053995133262])}),
     "Cast": ("g (string[1] x) => (int32[1] y) { y = Cast <to = 6> (x) }", {"x": np.array(["1e3"], object)}),
+    "Cast-": ("g (float[1] x) => (string[1] y) { y = Cast <to = 8> (x) }", {"x": np.float32([0.9999687])}),
     "LayerNormalization": (
         "g (double[1, 2] x, double[2] s) => (double[1, 2] y, float[1, 1] m) { y, m = LayerNormalization (x, s) }",
         {"x": np.full((1, 2), -np.inf), "s": np.ones(2)},
