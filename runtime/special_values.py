@@ -16,7 +16,7 @@ from .plan import Call
 
 Special = Literal[
     "nan", "inf", "denormal", "huge", "-0", "long", "wide", "narrow", "one", "squares", "empty", "near", "far",
-    "slices", "overflow", "forever",
+    "slices", "overflow", "int-max",
 ]  # fmt: skip
 """What an operand may hold: NaN; an infinity; a number other than 0 below its type's smallest normal one; a finite
 float from 2^31 on, which no 32-bit integer holds and whose square float32 may not; -0.0; an integer beyond int32; one
@@ -65,8 +65,8 @@ class SpecialValues:
                 found.add("far")
             if node.op_type in _MOST and outgrows(node, operands[0]):
                 found.add("overflow")
-            if node.op_type == "Slice" and goes_forever(*operands):
-                found.add("forever")
+            if node.op_type == "Slice" and ends_at_int_max(*operands):
+                found.add("int-max")
             if node.op_type == "Gather" and picks_slices(node, operands[0]):
                 found.add("slices")
             results = call(*operands)
@@ -113,7 +113,7 @@ def outgrows(node: Node, x: Any) -> bool:
         return bool(_MOST[node.op_type](np.abs(x.astype(np.float64))) > limit)
 
 
-def goes_forever(x: Any, starts: Any = (), ends: Any = (), axes: Any = None, steps: Any = None) -> bool:
+def ends_at_int_max(x: Any, starts: Any = (), ends: Any = (), axes: Any = None, steps: Any = None) -> bool:
     """Whether a Slice goes backwards to an end of INT_MAX."""
     if steps is None:
         return False

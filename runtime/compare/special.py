@@ -71,7 +71,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan", "Unique", "takes NaN for the same as any element"),
         _habit("-0", "Where", "makes 0 of -0.0"),
         _habit("inf huge", "BatchNormalization InstanceNormalization", "scales before it takes the mean off"),
-        _habit("forever", "Slice", "goes on to the first element, which ends there only with INT_MIN"),
+        _habit("int-max", "Slice", "goes on to the first element, as it has to with INT_MIN"),
         _habit("slices", "Gather", "leaves all but the first of them empty"),
         _habit("one", "AffineGrid", "puts the one point of an aligned axis at its start, not in its middle"),
     ),
@@ -134,7 +134,7 @@ _KIND_TEXT: Mapping[str, str] = {
     "near": "numbers that hardly differ",
     "far": "squares that outweigh the bias",
     "overflow": "integers whose sum or product outgrows their type or float64",
-    "forever": "ends of INT_MAX backwards",
+    "int-max": "ends of INT_MAX backwards",
     "slices": "slices of several strings",
 }
 

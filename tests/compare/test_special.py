@@ -118,6 +118,18 @@ def test_slices_of_text_are_seen(tmp_path, axis, shape, is_told):
     assert bool(known_habit("onnxruntime", seen)) == is_told
 
 
+@pytest.mark.parametrize(("end", "step", "is_told"), [(2**63 - 1, -1, True), (2**31 - 1, -1, True), (9, -1, False),
+                                                       (2**63 - 1, 1, False), (-(2**63), -1, False)])  # fmt: skip
+def test_ends_of_the_largest_integer_backwards(tmp_path, end, step, is_told):
+    """ONNX Runtime goes on to the first element there; NumPy's slice ends where it begins, at the last."""
+    text = "(float[3] x, int64[1] s, int64[1] e, int64[1] a, int64[1] t) => (float[n] y) { y = Slice(x, s, e, a, t) }"
+    x = np.array([1, 2, 3], np.float32)
+    given = {"s": np.array([2]), "e": np.array([end]), "a": np.array([0]), "t": np.array([step])}
+    [found] = run_file("onnxruntime", saved(text, tmp_path), [{"x": x, **given}])
+    assert (found.outputs["y"].tolist() != x[2:end:step].tolist()) == is_told
+    assert ("INT_MAX" in known_habit("onnxruntime", watched(text, tmp_path, x=x, **given))) == is_told
+
+
 def test_integers_beyond_32_bits_are_seen(tmp_path):
     text = "(int64[N] x, int64[N] y) => (int64[N] z) { u = Mul(x, y) z = Sub(u, y) }"
     y = np.array([2, 2])
