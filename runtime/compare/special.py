@@ -82,6 +82,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("nan inf", "LSTM GRU RNN", "makes numbers of NaN in its activations"),
         _habit("nan", "Exp Softmax LogSoftmax ReduceLogSumExp", "makes a number or infinity of NaN"),
         _habit("inf", "LogSoftmax", "makes -infinity of numbers beside infinity, all of which are NaN"),
+        _habit("inf", "Softmax", "makes 0 of numbers beside infinity, all of which are NaN"),
         _habit("nan", "QuantizeLinear DynamicQuantizeLinear", "makes the lowest integer of NaN"),
         _habit("nan inf huge", "Cast CastLike", "makes an integer of its own choice of what no 32-bit integer is"),
         _habit("nan inf", "RoiAlign", _BY_ZERO),
