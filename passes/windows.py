@@ -141,12 +141,12 @@ def transposed(attrs: NodeAttributes, spatial: Sequence[int], kernel: Sequence[i
         if wanted is not None:
             before, behind = shared_out(whole - wanted[axis], mode)
         elif mode in ("SAME_UPPER", "SAME_LOWER"):
-            before, behind = shared_out(most_padding(last, strides[axis]), mode)
+            before, behind = shared_out(same_padding(last, strides[axis]), mode)
         found.append((whole, before, behind))
     return found
 
 
-def most_padding(last: int, stride: int) -> int:
+def same_padding(last: int, stride: int) -> int:
     """What auto_pad SAME takes off the result of a ConvTranspose along one axis, of which `last` elements come of the
     last element. By ONNX's text the size is that of the input times the stride; where the stride is larger than what an
     element makes, ONNX's inference and ONNX Runtime add nothing to get there."""

@@ -12,7 +12,7 @@ from ....passes.graph import Node, Value
 from ....passes.preconditions import addend_of, axis_of, dtype_of, flag, rank_of, required, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.types import DType
-from ....passes.windows import extent, most_padding, shared_out, windows
+from ....passes.windows import extent, same_padding, shared_out, windows
 from ..layers import HUB_ATTRIBUTES
 from .elementwise import row
 from .tools import along, convert, i64, number, reshape, size_of, slice_axis, with_size
@@ -126,7 +126,7 @@ def _padded_to(node: Node, wanted: list[int], x: Value, weights: Value, attribut
     strides, extra = attributes["strides"], attributes["output_padding"]
     kernel = _lengths(node, weights, len(strides))
     lasts = [extent(size, step) + more for size, step, more in zip(kernel, attributes["dilations"], extra, strict=True)]
-    totals = [most_padding(last, stride) for last, stride in zip(lasts, strides, strict=True)]
+    totals = [same_padding(last, stride) for last, stride in zip(lasts, strides, strict=True)]
     if wanted:
         lengths = _lengths(node, x, len(strides))
         totals = [
