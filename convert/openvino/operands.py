@@ -8,11 +8,12 @@ from ...passes.graph import Node
 from ...passes.limits import MOST_AXES
 from ...passes.types import DType
 
-_INTEGERS, _SIGNED, _FLOATS = "integers", "int32 or int64", "floats or bool"
+_INTEGERS, _SIGNED, _FLOATS, _BITS = "integers", "int32 or int64", "floats or bool", "integers or bool"
 _TAKES: dict[str, Callable[[DType], bool]] = {
     _INTEGERS: lambda dtype: dtype.is_integer,
     _SIGNED: lambda dtype: dtype in (DType.INT32, DType.INT64),
     _FLOATS: lambda dtype: dtype.is_float or dtype is DType.BOOL,
+    _BITS: lambda dtype: dtype.is_integer or dtype is DType.BOOL,
 }
 _NUMBER, _LIST, _EITHER, _MASK = (0,), (1,), (0, 1), (0, *range(2, MOST_AXES))
 _RANKS = {_NUMBER: "0", _LIST: "1", _EITHER: "0 or 1", _MASK: "0, or 2 and more"}
@@ -32,7 +33,8 @@ _ROWS: tuple[tuple[str | int | None, tuple[int, ...] | None, str], ...] = (
         "Gather:2 ReduceL1:1 ReduceL2:1 ReduceLogicalAnd:1 ReduceLogicalOr:1 ReduceMax:1 ReduceMean:1 "
         "ReduceMin:1 ReduceProd:1 ReduceSum:1",
     ),
-    (_INTEGERS, None, "Gather:1"),
+    (_INTEGERS, None, "BitwiseLeftShift:0,1 BitwiseRightShift:0,1 Gather:1"),
+    (_BITS, None, "BitwiseAnd:0,1 BitwiseNot:0 BitwiseOr:0,1 BitwiseXor:0,1"),
     (
         _SIGNED,
         _NUMBER,

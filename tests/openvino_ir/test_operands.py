@@ -159,3 +159,25 @@ def test_a_number_of_another_rank(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [*NUMBERS, *OTHERS])
 def test_a_number_of_another_type(name: str, tmp_path: Path) -> None:
     assert re.search("(float64|int32)", told(tmp_path / "m.xml", {**NUMBERS, **OTHERS}[name], None, True))
+
+
+BITWISE: dict[str, Build] = {
+    "and": lambda x: newer.bitwise_and(x, x),
+    "left shift": lambda x: newer.bitwise_left_shift(x, x),
+    "not": newer.bitwise_not,
+    "or": lambda x: newer.bitwise_or(x, x),
+    "right shift": lambda x: newer.bitwise_right_shift(x, x),
+    "xor": lambda x: newer.bitwise_xor(x, x),
+}
+
+
+@pytest.mark.parametrize(("short", "long"), [("f32", "FP32"), ("bf16", "BF16")])
+@pytest.mark.parametrize("name", BITWISE)
+def test_bits_of_floats(name: str, short: str, long: str, tmp_path: Path) -> None:
+    x, path = newer.parameter([2], np.int32), tmp_path / "m.xml"
+    ov.serialize(ov.Model([BITWISE[name](x).output(0)], [x], "m"), path)
+    path.write_text(path.read_text().replace('"i32"', f'"{short}"').replace('"I32"', f'"{long}"'))
+    with pytest.raises(RuntimeError, match="must be integer"):
+        ov.Core().compile_model(path, "CPU")
+    with pytest.raises(InvalidModel, match="takes integers"):
+        convert(path, tmp_path / "m.onnx", verify=0)
