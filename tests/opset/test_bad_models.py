@@ -139,6 +139,11 @@ INFERRED = {
         "(float[3] x, float[2, 3] w) => (float[3] z) { y = Neg (x)  z = Add <broadcast = 1> (y, w) }",
         ": B of rank 2 is laid along A of rank 1",
     ),
+    "an operand of other sizes that is laid along the last axes": (
+        6,
+        "(float[3, 5] x, float[2] w) => (float[3, 5] z) { y = Neg (x)  z = Add <broadcast = 1> (y, w) }",
+        r": B of \[2\] can't be laid along A of \[3, 5\] from axis 1 on",
+    ),
     "operands that aren't broadcast": (
         13,
         "(float[2, 3] x, float[4] w) => (float[2, 3] z) { y = Neg (w)  z = Sub (x, y) }",
@@ -265,6 +270,18 @@ def test_what_contradicts_itself_once_types_are_inferred_is_said(what: str) -> N
             with pytest.raises(InvalidModel, match=message) as caught:
                 _convert(model, wanted)
             assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("axis", "fits"), [("", True), (", axis = 1", True), (", axis = 0", False)])
+def test_an_operand_that_is_laid_along_an_axis(axis: str, fits: bool) -> None:
+    """As version 6 of the operator says it; no runtime here has that version."""
+    text = f"(float[3, 5] x, float[5] w) => (float[3, 5] z) {{ z = Mul <broadcast = 1{axis}> (x, w) }}"
+    model = onnx.parser.parse_model(f'<ir_version: 3, opset_import: ["" : 6]> g {text}')
+    if fits:
+        to_hub(read_model(model))
+    else:
+        with pytest.raises(InvalidModel, match=r"B of \[5\] can't be laid along A of \[3, 5\] from axis 0 on"):
+            to_hub(read_model(model))
 
 
 def test_sizes_that_only_a_file_declares_for_what_it_computes() -> None:
