@@ -349,18 +349,16 @@ def _unlike_fault(node: Node) -> str:
     a, b = known_shape(node, 0), known_shape(node, 1)
     if a is None or b is None:
         return ""
-    if node.attributes.get("broadcast", 0):
-        if len(b) > len(a):
-            return f": B of rank {len(b)} is laid along A of rank {len(a)}"
-        axis = node.attributes.get("axis")
-        first = len(a) - len(b) if axis is None else axis + len(a) if axis < 0 else axis
-        laid = zip(a[first:], b, strict=False)
-        wrong = first >= 0 and any(size != 1 and differ(other, size) for other, size in laid)
+    is_laid, longer = bool(node.attributes.get("broadcast", 0)), len(b) > len(a)
+    axis = node.attributes.get("axis") if is_laid else None
+    first = len(a) - len(b) if axis is None else axis + len(a) if axis < 0 else axis
+    pairs = zip(a[first:], b, strict=False) if first >= 0 else ()
+    wrong = any(size != 1 and differ(other, size) for other, size in pairs)
+    if is_laid and longer:
+        return f": B of rank {len(b)} is laid along A of rank {len(a)}"
+    if is_laid:
         return f": B of {list(b)} can't be laid along A of {list(a)} from axis {first} on" if wrong else ""
-    laid = zip(reversed(a), reversed(b), strict=False)
-    if len(b) > len(a) or any(size != 1 and differ(other, size) for other, size in laid):
-        return f": {list(a)} and {list(b)} aren't of one shape, and nothing is broadcast"
-    return ""
+    return f": {list(a)} and {list(b)} aren't of one shape, and nothing is broadcast" if wrong or longer else ""
 
 
 def _axis_fault(node: Node) -> str:

@@ -1,4 +1,4 @@
-"""Where Slice begins."""
+"""What Slice takes of an axis."""
 
 from __future__ import annotations
 
@@ -10,3 +10,8 @@ def python_start(start: int, step: int, size: int) -> int:
     Python's slice, as NumPy's and that of onnx's reference, nothing.
     """
     return 0 if step < 0 and start < -size else start
+
+
+def slice_range(start: int, end: int, step: int, size: int) -> range:
+    """The positions along an axis of so many elements that Slice takes."""
+    return range(size)[python_start(start, step, size) : end : step]

@@ -57,18 +57,12 @@ class SpecialValues:
         if node.regions:
             return call
 
+        own = _OF_OPERATOR.get(node.op_type)
+
         def run(*operands: Any) -> Any:
             found = set[Special]().union(*map(special_kinds, operands))
-            if node.op_type == "MeanVarianceNormalization" and hardly_deviates(node, operands[0]):
-                found.add("near")
-            if node.op_type == "LRN" and outweighs(node, operands[0]):
-                found.add("far")
-            if node.op_type in _MOST and outgrows(node, operands[0]):
-                found.add("overflow")
-            if node.op_type == "Slice" and ends_at_int_max(*operands):
-                found.add("int-max")
-            if node.op_type == "Gather" and picks_slices(node, operands[0]):
-                found.add("slices")
+            if own is not None and own[1](node, *operands):
+                found.add(own[0])
             results = call(*operands)
             if any(map(exceeds_int32, results if isinstance(results, tuple | list) else [results])):
                 found.add("long")  # a product of small integers is computed in as many bits as one of large ones
@@ -79,7 +73,7 @@ class SpecialValues:
         return run
 
 
-def hardly_deviates(node: Node, x: Any) -> bool:
+def hardly_deviates(node: Node, x: Any, *_: Any) -> bool:
     """Whether the numbers along the axes that a node normalizes deviate so little that 1e-9 isn't lost in rounding."""
     axes = tuple(NodeAttributes(node).ints("axes", (0, 2, 3)))
     least = _TO_DEVIATION * (2.0**24 if x.dtype == np.float32 else 1)
@@ -87,7 +81,7 @@ def hardly_deviates(node: Node, x: Any) -> bool:
         return bool(x.size) and bool((x.astype(np.float64).std(axis=axes) <= least).any())
 
 
-def outweighs(node: Node, x: Any) -> bool:
+def outweighs(node: Node, x: Any, *_: Any) -> bool:
     """Whether what an LRN makes of a channel's square is so much larger than its bias that what rounding leaves of it
     shows in other channels, where it is added to a sum and taken off again."""
     attributes = NodeAttributes(node)
@@ -104,7 +98,7 @@ _MOST: dict[str, Callable[[Any], Any]] = {
 """The most that reductions may make of magnitudes on the way."""
 
 
-def outgrows(node: Node, x: Any) -> bool:
+def outgrows(node: Node, x: Any, *_: Any) -> bool:
     """Whether what a reduction makes of integers may be more than their type or float64 holds exactly."""
     if x.dtype.kind not in "iu":
         return False
@@ -113,17 +107,27 @@ def outgrows(node: Node, x: Any) -> bool:
         return bool(_MOST[node.op_type](np.abs(x.astype(np.float64))) > limit)
 
 
-def ends_at_int_max(x: Any, starts: Any = (), ends: Any = (), axes: Any = None, steps: Any = None) -> bool:
+def ends_at_int_max(_: Node, x: Any, starts: Any = (), ends: Any = (), axes: Any = None, steps: Any = None) -> bool:
     """Whether a Slice goes backwards to an end of INT_MAX."""
     if steps is None:
         return False
     return bool(((np.asarray(steps) < 0) & np.isin(ends, (2**31 - 1, 2**63 - 1))).any())
 
 
-def picks_slices(node: Node, x: Any) -> bool:
+def picks_slices(node: Node, x: Any, *_: Any) -> bool:
     """Whether what a Gather picks of text is several strings for one index."""
     behind = NodeAttributes(node).int("axis", 0) % max(x.ndim, 1) + 1
     return x.dtype.kind not in "biufcV" and math.prod(x.shape[behind:]) > 1
+
+
+_OF_OPERATOR: dict[str, tuple[Special, Callable[..., bool]]] = {
+    "MeanVarianceNormalization": ("near", hardly_deviates),
+    "LRN": ("far", outweighs),
+    **dict.fromkeys(_MOST, ("overflow", outgrows)),
+    "Slice": ("int-max", ends_at_int_max),
+    "Gather": ("slices", picks_slices),
+}
+"""What is told of one operator, by looking at the node and its operands."""
 
 
 def special_kinds(operand: Any) -> set[Special]:

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..build import Expr, expr
+from ..decompose.common import working
 from ..decompose.normalization import batch_normalization
 from ..errors import Unsupported
 from ..graph import Node, Value
 from ..preconditions import dtype_of, rank_of, required
 from ..protos import DTYPES, ENUMS
 from ..tensor import TensorData
-from ..types import HALVES, DType
+from ..types import DType
 from .build import StepBuilder
 from .regular_steps import defaults, dropped, positive
 from .steps import (
@@ -168,10 +169,9 @@ def _by_group(op: StepBuilder, node: Node) -> Made:
 
 def _by_mean_and_variance(op: StepBuilder, node: Node) -> Made:
     """MeanVarianceNormalization-9: the deviation over its root mean square plus 1e-9; halves in float32."""
-    kind = dtype_of(node, required(node, 0))
-    wide = DType.FLOAT32 if kind in HALVES else kind
-    _, apart, variance = _moments(expr(op.newest, required(node, 0), wide), attribute(node, "axes", [0, 2, 3]))
-    return (apart / (variance.sqrt() + float(np.float32(1e-9)))).cast(kind).value()
+    x = required(node, 0)
+    _, apart, variance = _moments(expr(op.newest, x, working(node, x)), attribute(node, "axes", [0, 2, 3]))
+    return (apart / (variance.sqrt() + float(np.float32(1e-9)))).cast(dtype_of(node, x)).value()
 
 
 def _of_float32(op: StepBuilder, node: Node) -> Made:

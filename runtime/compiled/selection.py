@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...passes.slices import python_start
+from ...passes.slices import slice_range
 from ..kernels.base import Attributes, normal_axes, normal_axis
 from .elementwise import Emit, given, reshaped_scalar
 from .emitter import Emitter, Target, element_of
@@ -57,8 +57,7 @@ def slice_(em: Emitter, _: Attributes, inputs: list[Tensor | None]) -> Tensor:
         if step == 0:
             raise Decline("a slice without a step")
         if isinstance(length, int) and start.value is not None and end.value is not None:
-            first_place = python_start(int(start.value), step, length)
-            span = range(length)[slice(first_place, int(end.value), step)]
+            span = slice_range(int(start.value), int(end.value), step, length)
             tensor = sliced(em, tensor, axis, em.dim_atom(span.start), len(span), step)
             continue
         if start.value == 0 and end.value is not None and end.value >= 2**31 - 1 and step == 1:

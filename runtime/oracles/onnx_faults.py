@@ -28,8 +28,7 @@ _DISREGARDED = {
 }
 """Recurrent operators, and the attributes that it takes no notice of."""
 
-_POOLS = ("AveragePool", "LpPool", "MaxPool")
-_STATED = (*_POOLS, "Unsqueeze", "LinearRegressor")
+_STATED = ("AveragePool", "LpPool", "MaxPool", "Unsqueeze", "LinearRegressor")
 """Operators that it computes right but with some attributes (`_reference_mistakes`)."""
 
 _BATCHES = "normalizes by the numbers of the batch itself in BatchNormalization before version 14"

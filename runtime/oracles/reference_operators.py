@@ -38,6 +38,7 @@ from onnx.reference.ops.op_softmax_cross_entropy_loss import SoftmaxCrossEntropy
 from onnx.reference.ops.op_string_split import StringSplit
 from onnx.reference.ops.op_unique import Unique
 
+from ...passes.windows import extent
 from .reference_types import type_check
 
 Note = Callable[[str], None]
@@ -125,7 +126,7 @@ def _transposes_others(op: OpRun, inputs: Sequence[Any], attributes: dict[str, A
     if attributes.get("auto_pad", "NOTSET") not in ("SAME_UPPER", "SAME_LOWER"):
         return ""
     steps = zip(weights.shape[2:], *(attributes.get(name) or ones for name in ("strides", "dilations")), strict=True)
-    wide = any(stride > (size - 1) * dilation + 1 for size, stride, dilation in steps)
+    wide = any(stride > extent(size, dilation) for size, stride, dilation in steps)
     return "adds zeros to what ConvTranspose makes with auto_pad" if wide else ""
 
 

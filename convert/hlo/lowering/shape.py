@@ -15,7 +15,7 @@ from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, rank_of, required
 from ....passes.rewrite import Builder, collect, rule
 from ....passes.sizes import is_below, largest
-from ....passes.slices import python_start
+from ....passes.slices import slice_range
 from ....passes.types import DType
 from ..text.tree import SliceDim
 from .declared import declared_result, is_moving
@@ -141,7 +141,7 @@ def slice_(op: Builder, node: Node) -> Value:
             dims[axis] = _open_slice(start, end, step, have[axis])
             back += [axis] if step < 0 else []
             continue
-        indices = range(have[axis])[slice(python_start(start, step, have[axis]), end, step)]
+        indices = slice_range(start, end, step, have[axis])
         if step < 0:
             indices = indices[::-1]
             back += [axis] if len(indices) > 1 else []
@@ -158,26 +158,26 @@ _NO_END = 2**31 - 1
 
 def _open_slice(start: int, end: int, step: int, size: int) -> SliceDim:
     """What `[start:end:step]` takes of an axis where one of these is open, forwards."""
-    first, last = _position(start, size, 0, step < 0), _position(end, size, -1 if step < 0 else 0, step < 0)
     if step > 0:
+        first, last = (_position(at, size, 0, size) for at in (start, end))
         return SliceDim(first, largest(first, last), step)
+    if not isinstance(start, str) and start <= -_NO_END:
+        start = 0
+    first, last = _position(start, size, 0, size - 1), _position(end, size, -1, size - 1)
     count = largest(0, (first - last - step - 1) // -step)
     low = first + (count - 1) * step
     return SliceDim(low, low + (count - 1) * -step + 1, -step) if step != -1 else SliceDim(low, low + count, 1)
 
 
-def _position(at: int, size: int, lowest: int, backwards: bool) -> int:
-    """Where an axis is entered or left: within it, or at the `lowest` place. Of two sizes the smaller one is their sum
-    without the larger one, so that what is taken away from it is certain not to be negative."""
-    highest = size - 1 if backwards else size
+def _position(at: int, size: int, lowest: int, highest: int) -> int:
+    """Where an axis is entered or left: between these places, at the highest one where they cross. Of two sizes the
+    smaller one is their sum without the larger one, so that what is taken away from it is certain not to be
+    negative."""
     if not isinstance(at, str) and at >= _NO_END:
         return highest
     if not isinstance(at, str) and at <= -_NO_END:
-        at = lowest
-        if not (backwards and lowest == 0):  # an empty axis has no place but the one before it
-            return lowest
-    else:
-        at = largest(lowest, at + size if at < 0 else at)
+        return lowest
+    at = largest(lowest, at + size if at < 0 else at)
     return at + highest - largest(at, highest)
 
 

@@ -8,7 +8,7 @@ from ....passes.constant_analysis import ConstantAnalysis, static_array
 from ....passes.errors import Unsupported
 from ....passes.graph import Node, Value
 from ....passes.preconditions import axis_of, dtype_of, flag, input_of, rank_of, size_of_axis
-from ....passes.slices import python_start
+from ....passes.slices import slice_range
 from ....passes.tensor import TensorData
 from ....passes.types import DType
 from .axes import static_ints
@@ -103,7 +103,7 @@ def _slice_indices(
     start, end = bounds
     if isinstance(start, int) and isinstance(end, int):
         if length is not None:
-            chosen = range(length)[python_start(start, step, length) : end : step]
+            chosen = slice_range(start, end, step, length)
             if chosen == range(length):
                 return None
             return f"numpy.arange({chosen.start}, {chosen.stop}{'' if step == 1 else f', {step}'})"
