@@ -32,7 +32,7 @@ Faults that this project met in the runtimes that it asks, each by the smallest 
 fails where an entry gives something else by now. Other processors may give other wrong numbers. backedge doesn't hold
 these against a model: a report names the fault where a trial met it.
 
-The functions that run the models, `openvino_run`, `onnxruntime_run` and `reference_run`, stand in
+The functions that run the models, `openvino_run`, `onnxruntime_run`, `reference_run` and `xla_run`, stand in
 `docs/runtime_faults_models.py`.
 """
 

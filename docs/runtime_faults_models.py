@@ -113,6 +113,19 @@ def reference_run(text: str, opset: int = 21, **feeds: Any) -> Any:
         return f"an error: {type(error).__name__}"
 
 
+def xla_run(text: str, *arrays: np.ndarray[Any, Any]) -> Any:
+    """What XLA's CPU gives for the result of a module in HLO's text."""
+    import jax
+    from jaxlib import _hlo, _jax  # type: ignore[attr-defined]
+
+    device = jax.devices("cpu")[0]
+    computation = _hlo.XlaComputation(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    module = _jax.mlir.xla_computation_to_mlir_module(computation)
+    program = device.client.compile_and_load(module, _jax.DeviceList((device,)), _jax.CompileOptions())
+    results = program.execute_sharded([jax.device_put(array) for array in arrays])
+    return np.asarray(results.disassemble_into_single_device_arrays()[0][0]).tolist()
+
+
 def _one_leaf(aggregate: str, base: str = ", base_values = [10.0, 20.0]") -> str:
     """A tree of one leaf that votes for the first of two targets."""
     return f"""g (float[1, 1] x) => (float[1, 2] y) {{ y = ai.onnx.ml.TreeEnsembleRegressor <
@@ -1510,3 +1523,37 @@ def xla_log1p() -> tuple[Any, Any]:
     x = np.float64(-0.41416944308353365)
     with jax.enable_x64(True):
         return float(jax.jit(jax.lax.log1p)(x)), float(np.log1p(x))
+
+
+@_fault(
+    "xla",
+    "In a While, -1 to an integer power below 0 is 0",
+    "StableHLO's text; XLA outside of a While",
+    "in HLO that is written: powers below 0 are chosen beside those from 0 on",
+)
+def xla_power_below_0() -> tuple[Any, Any]:
+    text = """HloModule powers
+        again {
+          state = (s32[], s32[2]) parameter(0)
+          i = s32[] get-tuple-element(state), index=0
+          zero = s32[] constant(0)
+          ROOT more = pred[] compare(i, zero), direction=GT
+        }
+        body {
+          state = (s32[], s32[2]) parameter(0)
+          i = s32[] get-tuple-element(state), index=0
+          x = s32[2] get-tuple-element(state), index=1
+          one = s32[] constant(1)
+          next = s32[] subtract(i, one)
+          k = s32[2] constant({-2, -3})
+          power = s32[2] power(x, k)
+          ROOT new = (s32[], s32[2]) tuple(next, power)
+        }
+        ENTRY main {
+          x = s32[2] parameter(0)
+          passes = s32[] parameter(1)
+          start = (s32[], s32[2]) tuple(passes, x)
+          end = (s32[], s32[2]) while(start), condition=again, body=body
+          ROOT y = s32[2] get-tuple-element(end), index=1
+        }"""
+    return xla_run(text, np.int32([-1, -1]), np.int32(1)), [1, -1]

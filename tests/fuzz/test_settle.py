@@ -35,8 +35,8 @@ KNOWN: dict[str, tuple[str, Feed]] = {
         {"x": np.float32([[1, 2, 3]]), "s": np.array(1)},
     ),
     "MeanVarianceNormalization": (
-        "g (float[2] x) => (float[2] y) { y = MeanVarianceNormalization <axes = [0]> (x) }",
-        {"x": np.float32([2, 2])},
+        "g (float[2, 2] x) => (float[2, 2] y) { y = MeanVarianceNormalization <axes = [0]> (x) }",
+        {"x": np.float32([[2, 1], [2, np.nan]])},
     ),
     "ReduceMax": ("g (float[2] x) => (float[1] y) { y = ReduceMax (x) }", {"x": np.float32([1, np.nan])}),
     "Normalizer": (

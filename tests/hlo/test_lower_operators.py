@@ -8,13 +8,16 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from backedge.convert import to_hub
 from backedge.convert.hlo.lowering import lower_graph
 from backedge.convert.hlo.write import to_text
+from backedge.convert.onnx.read import read_model
 from backedge.passes.errors import InvalidModel, Unsupported
 from backedge.passes.graph import Graph, Value
 from backedge.passes.protos import enum_of
 from backedge.passes.rewrite import Builder
 from backedge.passes.types import DType, TensorType
+from onnx import parser
 from openvino_lowering.hub import Model
 
 from .lowered import Xla
@@ -563,6 +566,34 @@ def test_powers_whose_exponents_the_base_has_no_numbers_for(xla: Xla, base: Any,
     graph, feeds = built(lambda op, x, p: op.Pow(x, p), x, p)
     ((found,),) = xla.lowered(graph, feeds)
     np.testing.assert_array_equal(found, np.power(x.astype(np.float64), p.astype(np.float64)).astype(base))
+
+
+_POWERS = [
+    *[(-1, -2, 1), (-1, -3, -1), (1, -5, 1), (2, -1, 0), (-2, -1, 0), (-1, -128, 1)],
+    *[(0, 64, 0), (0, 127, 0), (1, 64, 1), (-1, 64, 1), (-1, 65, -1), (0, 0, 1), (-3, 3, -27), (2, 30, 2**30)],
+]
+
+
+@pytest.mark.parametrize("base", ["int32", "int64"])
+@pytest.mark.parametrize("exponent", ["int8", "int32", "int64"])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("looped", [False, True])
+def test_powers_of_integers(xla: Xla, base: str, exponent: str, known: bool, looped: bool) -> None:
+    """As ONNX Runtime has them: XLA looks at six bits of the exponent, and in a While it has 0 for 1 over -1."""
+    count = len(_POWERS)
+    x, k, expected = (np.array(column) for column in zip(*_POWERS, strict=True))
+    constant = f"{exponent}[{count}] k = {{{', '.join(map(str, k))}}}"
+    text = "y = Pow (x, k)"
+    if looped:
+        text = f"""y = Loop (n, "", x) <body = b (int64 i, bool go, {base}[{count}] v) => (bool o, {base}[{count}] p) {{
+            o = Identity (go) p = Pow (v, k) }}>"""
+    model = parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": 17]> g ({base}[{count}] x{"" if known else f", {exponent}[{count}] k"})
+        => ({base}[{count}] y) <int64 n = {{1}}{f", {constant}" if known else ""}> {{ {text} }}"""
+    )
+    feeds = {"x": x.astype(base)} | ({} if known else {"k": k.astype(exponent)})
+    ((found,),) = xla.lowered(to_hub(read_model(model)), feeds)
+    np.testing.assert_array_equal(found, expected.astype(base), strict=True)
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])

@@ -97,6 +97,24 @@ def test_whatever_the_input_is(openvino: Runner, type_: str) -> None:
     np.testing.assert_array_equal(found, ROWS)
 
 
+@pytest.mark.parametrize("old", [(2,), (1, 2), (1, 2, 1), (1, 1, 2, 1), (1, 1, 1, 2), (1, 2, 1, 1), (1, 1, 1, 2, 1)])
+@pytest.mark.parametrize("by_axis", [False, True])
+def test_linear_resizing_along_one_axis(openvino: Runner, old: tuple[int, ...], by_axis: bool) -> None:
+    """Of constants OpenVINO resizes in mode linear_onnx along all axes, or all but the first two of four and five."""
+    rank, axis = len(old), old.index(2)
+    sizes = [4] if by_axis else [4 if size == 2 else size for size in old]
+    text = f"""r = Loop (two, go) <body = b (int64 j, bool c) => (bool d, float[{", ".join("ABCDE"[:rank])}] q) {{
+        d = Identity (c) q = Resize <mode = "linear"{f", axes = [{axis}]" if by_axis else ""}> (data, , , sizes)
+    }}> s = Add (r, x)"""
+    head = '<ir_version: 10, opset_import: ["": 21]> g (float x) => (float[F] s)'
+    data = f"float{list(old)} data = {{3, 7}}, int64[{len(sizes)}] sizes = {{{', '.join(map(str, sizes))}}}"
+    constants = f"<int64 two = {{2}}, bool go = {{1}}, {data}>"
+    graph = to_hub(read_model(parser.parse_model(f"{head} {constants} {{ {text} }}")))
+    ((found,),) = openvino.lowered(graph, [{"x": np.array(1, np.float32)}])
+    new = [4 if size == 2 else size for size in old]
+    np.testing.assert_array_equal(found, np.tile(np.reshape(np.float32([4, 5, 7, 8]), new), (2, *[1] * rank)))
+
+
 def test_nothing_to_depend_on() -> None:
     with pytest.raises(Unsupported, match="a loop of constants"):
         lower_graph(model(f"{LOOP} r = Identity (s)", ""))

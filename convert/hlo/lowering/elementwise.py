@@ -123,12 +123,31 @@ def power(op: Builder, node: Node) -> Value:
         common = power_type(kind, other, required(node, 1).array())
         return convert(op, op.power(convert(op, base, common), convert(op, exponent, common)), kind)
     if other.is_integer:
-        return op.power(base, convert(op, exponent, kind))
+        return _power_of_integers(op, node, base, exponent)
     raised = op.power(convert(op, base, DType.FLOAT64), convert(op, exponent, DType.FLOAT64))
     limit = 2 ** (kind.bits - 1)
     fits = compare(op, op.abs(raised), like(op, node, float(limit), raised), "LT")
     whole = convert(op, raised, kind)
     return op.select(fits, whole, like(op, node, -limit, whole))
+
+
+_HIGHEST_POWER = 63
+"""XLA's CPU looks at the lowest six bits of an integer exponent."""
+
+
+def _power_of_integers(op: Builder, node: Node, base: Value, exponent: Value) -> Value:
+    """Of 0, 1 and -1 every power is right, of others those that fit. 1 over an integer is cut to 0 but for 1 and -1: in
+    a While, XLA's CPU takes -1 for one of the others."""
+    known = required(node, 1).array()
+    x, k = formula(op, base, exponent)
+    if known is None or known.max(initial=0) > _HIGHEST_POWER:
+        k = where(k > _HIGHEST_POWER, (k & 1) + (_HIGHEST_POWER - 1), k)
+    if not k.dtype.is_signed or (known is not None and known.min(initial=0) >= 0):
+        return op.power(base, convert(op, k.value(), x.dtype))
+    inverse = where((k & 1).equals(0), x.full_like(1), x)
+    of_unit = where(x.equals(1) | x.equals(-1) if x.dtype.is_signed else x.equals(1), inverse, 0)
+    power = op.power(base, convert(op, k.maximum(0).value(), x.dtype))
+    return where(k < 0, of_unit, power).value()
 
 
 @rule("", "Where")

@@ -44,11 +44,13 @@ def resize(op: Builder, node: Node) -> Value | None:
     if transform not in _COORDINATES:
         return None
     by_scale = scales is not None and scales.tensor.static_shape != (0,)
+    interpolation = node.attributes.get("mode", "nearest")
+    together = range(2, 5) if interpolation == "linear" and rank == 5 else range(0)
     longer: list[int] = []  # positions of axes that OpenVINO may make longer
     if by_scale:
         assert scales is not None
         known = None if scales.data is None else [float(scale) for scale in scales.data.numpy()]
-        chosen = [at for at in range(len(axes)) if known is None or known[at] != 1]
+        chosen = _with([at for at in range(len(axes)) if known is None or known[at] != 1], axes, together)
         resized = [axes[at] for at in chosen if known is not None]
         if transform == "align_corners" and not _has_integer_sizes(x, known, axes):
             return None
@@ -62,20 +64,19 @@ def resize(op: Builder, node: Node) -> Value | None:
         assert sizes is not None
         extent = _sizes(op, node, x, convert(op, node, sizes, DType.INT64), axes)
         wanted = ints(extent)
-        chosen = [at for at in range(len(axes)) if wanted is None or wanted[at] != size_of_axis(x, axes[at])]
+        changing = [at for at in range(len(axes)) if wanted is None or wanted[at] != size_of_axis(x, axes[at])]
+        chosen = _with(changing, axes, together)
         resized = [axes[at] for at in chosen if wanted is not None and size_of_axis(x, axes[at]) is not None]
         extent = extent if wanted is None else i64(op, [wanted[at] for at in chosen])
     if not chosen:
         return x
     if _is_of_too_many(rank, resized):
         return None
-    mode = {"linear": "linear_onnx"}.get(found := node.attributes.get("mode", "nearest"), found)
-    if mode == "linear_onnx" and (len(chosen) > 3 or rank > 5):
-        mode = "linear"
-    numbers = extent, i64(op, [axes[at] for at in chosen])
+    moved = [axes[at] for at in chosen]
+    numbers = extent, i64(op, moved)
     layer = partial(
         op.Interpolate,
-        mode=mode,
+        mode="linear_onnx" if interpolation == "linear" and _is_folded(rank, moved) else interpolation,
         shape_calculation_mode="scales" if by_scale else "sizes",
         coordinate_transformation_mode=transform,
         nearest_mode=node.attributes.get("nearest_mode", "round_prefer_floor"),
@@ -84,8 +85,26 @@ def resize(op: Builder, node: Node) -> Value | None:
         pads_end=[0],
         cube_coeff=float(node.attributes.get("cubic_coeff_a", -0.75)),
     )
-    made = in_halves(op, node, x, lambda part: layer(part, *numbers)) if mode == "nearest" else layer(x, *numbers)
+    made = (
+        in_halves(op, node, x, lambda part: layer(part, *numbers)) if interpolation == "nearest" else layer(x, *numbers)
+    )
     return _without_excess(op, node, made, x, [(at, axes[at]) for at in longer]) if longer else made
+
+
+def _with(chosen: list[int], axes: Sequence[int], together: range) -> list[int]:
+    """Positions of axes to resize, with those that are to be resized together with others of `together` only."""
+    if not chosen or any(axes[at] not in together for at in chosen):
+        return chosen
+    return [at for at, axis in enumerate(axes) if axis in together]
+
+
+def _is_folded(rank: int, axes: Sequence[int]) -> bool:
+    """Whether OpenVINO computes Interpolate of a constant along these axes in mode "linear_onnx": it takes all axes, or
+    all spatial ones, in order. Mode "linear" gives the same numbers along any axes: of up to four axes the CPU has one
+    kernel for both, of five it takes some seven times as long.
+    """
+    spatial = range(2 if rank > 3 else 0, rank)
+    return rank <= 5 and list(axes) in (list(range(rank)), list(spatial))
 
 
 def _is_of_too_many(rank: int, axes: Sequence[int]) -> bool:
