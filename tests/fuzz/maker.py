@@ -81,6 +81,15 @@ class Value:
         return len(self.shape)
 
 
+@dataclass(frozen=True)
+class Emitted:
+    """A node with what it is given, captured values among it, and what it gives."""
+
+    node: onnx.NodeProto
+    given: Sequence[Value]
+    made: Sequence[Value]
+
+
 @dataclass
 class Scope:
     """A graph in the making: its nodes, and the values in reach, the newest last."""
@@ -104,6 +113,8 @@ class Maker:
         self.shapes: dict[str, list[int | str | None]] = {}
         self.initializers: list[onnx.TensorProto] = []
         self.functions: list[onnx.FunctionProto] = []
+        self.emitted: list[Emitted] = []  # in all graphs
+        self.constants: set[str] = set()
         self.count = 0
         self.rare = self.random.choice((0.0, 0.1, 0.5))  # how often a type isn't one of the common ones
         self.wild = self.random.random() < 0.1  # examples and constants with zeros of both signs, infinities, NaN
@@ -185,6 +196,7 @@ class Maker:
             self.initializers.append(tensor)
         else:
             s.nodes.append(helper.make_node("Constant", [], [name], value=tensor))
+        self.constants.add(name)
         return Value(name, type, array)
 
     def ints(self, s: Scope, *numbers: int) -> Value:
@@ -280,18 +292,18 @@ class Maker:
             made.append(Value(name, type, example if isinstance(example, list) else np.asarray(example)))
         s.nodes.append(node)
         s.pool.extend(made)
+        self.emitted.append(Emitted(node, list(given.values()), made))
         return made
 
     def attempt(self, s: Scope, step: Callable[[Maker, Scope], Any]) -> bool:
         """Let a step add nodes; without effect where it can't."""
-        state = (len(s.nodes), len(s.pool), len(self.inputs), len(self.initializers), len(self.functions))
+        lists = (s.nodes, s.pool, self.inputs, self.initializers, self.functions, self.emitted)
+        state = list(map(len, lists))
         try:
             step(self, s)
         except Missing:
-            for items, length in zip(
-                (s.nodes, s.pool, self.inputs, self.initializers, self.functions), state, strict=True
-            ):
-                del items[length:]
+            for items, length in zip(lists, state, strict=True):
+                del items[length:]  # type: ignore[attr-defined]
             return False
         return True
 
@@ -387,4 +399,4 @@ def schemas(opset: int) -> list[defs.OpSchema]:
     return sorted((one for one in found.values() if not one.deprecated), key=lambda one: one.name)
 
 
-__all__ = ["NARROW", "OPSETS", "Maker", "Missing", "Scope", "Value", "schemas"]
+__all__ = ["NARROW", "OPSETS", "Emitted", "Maker", "Missing", "Scope", "Value", "schemas"]

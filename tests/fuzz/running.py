@@ -57,7 +57,7 @@ SECONDS = 5.0
 """Until our executor is broken off."""
 
 
-def _session(oracle: str, path: Path, options: Mapping[str, Any] | None = None) -> Any:
+def open_session(oracle: str, path: Path, options: Mapping[str, Any] | None = None) -> Any:
     module = importlib.import_module(f"backedge.runtime.oracles.{oracle}_session")
     return module.open_session(path, dict(options or {}))
 
@@ -172,7 +172,7 @@ def run_file(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[str
     if oracle == "openvino":
         return _run_apart(oracle, path, feeds, names)
     try:
-        session = _session(oracle, path, options)
+        session = open_session(oracle, path, options)
     except Exception as error:
         return Run([None] * len(feeds), [""] * len(feeds), f"{type(error).__name__}: {str(error)[:300]}")
     return run_in(session, feeds, names)

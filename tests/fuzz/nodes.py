@@ -1,0 +1,248 @@
+"""The nodes of random models, each alone, on the ways to other opsets and formats and back: many times as many an hour
+as models.
+
+python -m fuzz.nodes --count N [--seed S] [--paths opset,ir,hlo,stablehlo,mdf,stateful] [--opsets K] [--looped SHARE]
+                     [--minutes M] [--keep DIR]
+
+(from the folder tests). A node is given what it was made with, and now and then it stands in a loop of one pass, of
+which no converter knows the number. What then comes out otherwise than in ONNX Runtime is examined as a model is by
+`fuzz.models`, which knows of rounding and of the runtimes' own ways.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from backedge.convert import convert
+from backedge.convert.files import load, to_hub
+from backedge.convert.format import format_of
+from backedge.passes.errors import Unsupported
+from onnx import helper, numpy_helper
+from trust.judge import ROUNDING, in_child
+
+from .evaluate import proto
+from .maker import OPSETS, Emitted, Maker, Value
+from .models import SILENCE, Found, examined, is_valid, keep
+from .paths import TARGETS, Job, apart, prepare
+from .running import Feed, Ours, Outputs, open_session, run_in, run_onnx
+
+_BATCH = 16
+"""Models whose nodes one child process looks at."""
+
+_PASSES = "passes"
+_KEPT = 0.7
+"""Share of values whose sizes are told; of the others the rank is."""
+
+
+def alone(seed: int, looped: float) -> Iterator[tuple[str, Job]]:
+    """The nodes of a model, those in its regions among them, as models of their own on the example they were made with.
+
+    Args:
+        looped: the share of nodes that stand in a loop.
+    """
+    maker = Maker(seed)
+    maker.model()
+    dice = random.Random(f"nodes {seed}")
+    for one in maker.emitted:
+        if "Random" in one.node.op_type or one.node.op_type in ("Bernoulli", "Multinomial"):
+            continue
+        in_loop = dice.random() < looped and all(value.tensor for value in one.made)
+        model, feed = _model_of(maker, one, dice, in_loop)
+        yield one.node.op_type, Job(model.SerializeToString(), [feed], seed)
+
+
+def _model_of(maker: Maker, one: Emitted, dice: random.Random, in_loop: bool) -> tuple[onnx.ModelProto, Feed]:
+    """One node, and what it is given; in a loop, the results before the first pass and their number, too."""
+    given = [value for value in one.given if value.name not in maker.constants or not value.tensor]
+    constants = [_constant(value) for value in one.given if value.name in maker.constants and value.tensor]
+    inputs = [_info(value, value.name, dice.random() < _KEPT) for value in given]
+    feed = {value.name: value.example for value in given}
+    nodes, outputs = [one.node], [_info(value, value.name, in_loop or dice.random() < 0.1) for value in one.made]
+    if in_loop:
+        start = [f"before_{value.name}" for value in one.made]
+        feed |= {name: np.zeros_like(value.example) for name, value in zip(start, one.made, strict=True)}
+        feed[_PASSES] = np.array(1, np.int64)
+        inputs += [_info(value, name) for name, value in zip(start, one.made, strict=True)]
+        inputs.append(helper.make_tensor_value_info(_PASSES, onnx.TensorProto.INT64, []))
+        nodes = [_loop(one, start, outputs)]
+        outputs = [_info(value, name) for name, value in zip(nodes[0].output, one.made, strict=True)]
+    imports = [helper.make_opsetid("", maker.opset), helper.make_opsetid("ai.onnx.ml", 3)]
+    functions = maker.functions if one.node.domain == "local" else []
+    if functions:
+        imports.append(helper.make_opsetid("local", 1))
+    graph = helper.make_graph(nodes, "g", inputs, outputs, constants)
+    version = max(maker.ir, 4)  # before it initializers are inputs
+    return helper.make_model(graph, opset_imports=imports, ir_version=version, functions=functions), feed
+
+
+def _loop(one: Emitted, start: Sequence[str], results: Sequence[onnx.ValueInfoProto]) -> onnx.NodeProto:
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["again"], ["on"]), one.node],
+        "body",
+        [
+            helper.make_tensor_value_info("count", onnx.TensorProto.INT64, []),
+            helper.make_tensor_value_info("again", onnx.TensorProto.BOOL, []),
+            *(_info(value, f"{value.name}_in_turn") for value in one.made),
+        ],
+        [helper.make_tensor_value_info("on", onnx.TensorProto.BOOL, []), *results],
+    )
+    return helper.make_node(
+        "Loop", [_PASSES, "", *start], [f"{value.name}_at_last" for value in one.made], name="loop", body=body
+    )
+
+
+def _info(value: Value, name: str, is_told: bool = True) -> onnx.ValueInfoProto:
+    shape = [size if is_told else None for size in value.shape] if value.tensor else None
+    return helper.make_value_info(name, proto(value.type, shape))
+
+
+def _constant(value: Value) -> onnx.TensorProto:
+    array = np.asarray(value.example)
+    if value.element == "string":
+        return helper.make_tensor(
+            value.name, onnx.TensorProto.STRING, array.shape, [str(x).encode() for x in array.flat]
+        )
+    return numpy_helper.from_array(array, value.name)
+
+
+# looking --------------------------------------------------------------------------------------------
+
+
+def _differs(job: Job, path: str, names: Sequence[str], right: Outputs, folder: Path) -> bool:
+    """Whether a node on a way needs to be looked at: it isn't refused, and something fails or gives other numbers."""
+    source = folder / "source.onnx"
+    if path == "source":
+        run = run_in(Ours(to_hub(load(source))), job.feeds, names)
+        return run.outputs[0] is None or apart(right, run.outputs[0]) > ROUNDING
+    options = dict(TARGETS[path])
+    made, back = folder / options.pop("to"), folder / "back.onnx"
+    if path == "opset":
+        options["opset"] = job.opset
+    if path in ("hlo", "stateful"):
+        options["shapes"] = {name: list(np.shape(value)) for name, value in job.feeds[0].items()}
+    entry = format_of(made)
+    try:
+        convert(source, made, verify=0, force=True, **options)
+        ways = [made] if path == "opset" else [made, back]
+        if len(ways) > 1:
+            convert(made, back, verify=0, force=True)
+        for way in ways[path == "mdf" :]:
+            if way.suffix == ".onnx":
+                run = run_onnx(way, job.feeds, names)
+            else:
+                run = run_in(open_session(entry.runtime, way, {"recompile": "never"}), job.feeds, names)
+            found = run.outputs[0]
+            if found is None and run.errors[0].startswith("fault:"):
+                continue
+            if found is None or apart(right, found, run.coarse) > ROUNDING * (50 if run.coarse else 1):
+                return True
+    except Unsupported:
+        return False
+    except Exception:
+        return True
+    return False
+
+
+def looked_at(seeds: Sequence[int], paths: Sequence[str], opsets: int, looped: float) -> Iterator[int | Job]:
+    """1 for each node that was looked at, and those that need to be examined, as jobs."""
+    seen: set[tuple[Any, ...]] = set()
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as name, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        folder = Path(name)
+        for seed in seeds:
+            for op_type, single in alone(seed, looped):
+                key = _kind_of(op_type, single)
+                if key in seen:
+                    continue
+                seen.add(key)
+                (folder / "source.onnx").write_bytes(single.model)
+                names = [value.name for value in onnx.load_model_from_string(single.model).graph.output]
+                run = run_onnx(folder / "source.onnx", single.feeds, names)
+                right = run.outputs and run.outputs[0]
+                if not right or run.by or not is_valid(single.model):
+                    continue
+                yield 1
+                yield from _examinable(single, paths, opsets, names, right, folder)
+
+
+def _examinable(
+    job: Job, paths: Sequence[str], opsets: int, names: Sequence[str], right: Outputs, folder: Path
+) -> Iterator[Job]:
+    dice = random.Random(job.seed)
+    if _differs(job, "source", names, right, folder):
+        yield replace(job, paths=())
+    for path in paths:
+        for opset in dice.sample(OPSETS, opsets) if path == "opset" else (None,):
+            way = replace(job, paths=(path,), opset=opset, verdicts=0.0)
+            if _differs(way, path, names, right, folder):
+                yield way
+
+
+def _kind_of(op_type: str, job: Job) -> tuple[Any, ...]:
+    """What nodes have in common that needn't be looked at twice."""
+    graph = onnx.load_model_from_string(job.model).graph
+    written = [str(attribute)[:40] for attribute in graph.node[0].attribute]
+    given = [
+        "list" if isinstance(value, list) or value is None else (value.dtype.name, value.ndim, 0 in value.shape)
+        for value in job.feeds[0].values()
+    ]
+    return op_type, tuple(written), tuple(given), len(graph.initializer)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--paths", default=",".join(TARGETS))
+    parser.add_argument("--opsets", type=int, default=3, help="so many of the opsets for each node")
+    parser.add_argument("--looped", type=float, default=0.3)
+    parser.add_argument("--minutes", type=float, default=math.inf)
+    parser.add_argument("--keep", type=Path)
+    given = parser.parse_args()
+    prepare()
+    counts: Counter[str] = Counter()
+    start = time.monotonic()
+    for first in range(given.seed, given.seed + given.count, _BATCH):
+        if time.monotonic() > start + 60 * given.minutes:
+            break
+        seeds = range(first, min(first + _BATCH, given.seed + given.count))
+        counts["models"] += len(seeds)
+        look = partial(looked_at, seeds, given.paths.split(","), given.opsets, given.looped)
+        suspects: list[Job] = []
+        try:
+            for one in in_child(look, SILENCE, "fork"):
+                if isinstance(one, Job):
+                    suspects.append(one)
+                else:
+                    counts["nodes"] += one
+        except ChildProcessError as error:
+            print(f"{first} to {seeds[-1]}: {' '.join(map(str, error.args))}", flush=True)
+            counts["ended"] += 1
+        counts["examined"] += len(suspects)
+        for job in suspects:
+            found = Found(job.seed, job, examined(job))
+            for event in found.findings:
+                counts[f"{event.path}: {event.kind}"] += 1
+                print(f"{job.seed} {event.path}: {event.kind}: {event.text[:300]}", flush=True)
+                if given.keep:
+                    keep(given.keep, found, event)
+    print(f"{time.monotonic() - start:.0f} s")
+    for key, count in sorted(counts.items()):
+        print(f"{count:5} {key}")
+
+
+if __name__ == "__main__":
+    main()
