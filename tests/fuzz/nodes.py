@@ -42,6 +42,7 @@ from .running import Feed, Ours, Outputs, open_session, run_in, run_onnx
 _BATCH = 16
 """Models whose nodes one child process looks at."""
 
+_SOURCE = "source.onnx"
 _PASSES = "passes"
 _KEPT = 0.7
 """Share of values whose sizes are told; of the others the rank is."""
@@ -121,12 +122,14 @@ def _constant(value: Value) -> onnx.TensorProto:
 # looking --------------------------------------------------------------------------------------------
 
 
-def _differs(job: Job, path: str, names: Sequence[str], right: Outputs, folder: Path) -> bool:
-    """Whether a node on a way needs to be looked at: it isn't refused, and something fails or gives other numbers."""
-    source = folder / "source.onnx"
-    if path == "source":
+def differs(job: Job, names: Sequence[str], right: Outputs, folder: Path) -> bool:
+    """Whether a node needs to be examined on the way that a job goes, or in our executor, if it goes none: it isn't
+    refused there, and something fails or gives other numbers than are `right`. Its file stands in the folder."""
+    source = folder / _SOURCE
+    if not job.paths:
         run = run_in(Ours(to_hub(load(source))), job.feeds, names)
         return run.outputs[0] is None or apart(right, run.outputs[0]) > ROUNDING
+    (path,) = job.paths
     options = dict(TARGETS[path])
     made, back = folder / options.pop("to"), folder / "back.onnx"
     if path == "opset":
@@ -156,39 +159,43 @@ def _differs(job: Job, path: str, names: Sequence[str], right: Outputs, folder: 
     return False
 
 
-def looked_at(seeds: Sequence[int], paths: Sequence[str], opsets: int, looped: float) -> Iterator[int | Job]:
-    """1 for each node that was looked at, and those that need to be examined, as jobs."""
+def looked_at(
+    seeds: Sequence[int], paths: Sequence[str], opsets: int, looped: float
+) -> Iterator[int | Job | list[Job]]:
+    """Each seed before its nodes, each node before it is looked at, and then the ways of it that are to be examined."""
     seen: set[tuple[Any, ...]] = set()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as name, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         folder = Path(name)
         for seed in seeds:
-            for op_type, single in alone(seed, looped):
-                key = _kind_of(op_type, single)
-                if key in seen:
+            yield seed
+            for op_type, job in alone(seed, looped):
+                key = _kind_of(op_type, job)
+                if key in seen or not is_valid(job.model):
                     continue
                 seen.add(key)
-                (folder / "source.onnx").write_bytes(single.model)
-                names = [value.name for value in onnx.load_model_from_string(single.model).graph.output]
-                run = run_onnx(folder / "source.onnx", single.feeds, names)
-                right = run.outputs and run.outputs[0]
-                if not right or run.by or not is_valid(single.model):
-                    continue
-                yield 1
-                yield from _examinable(single, paths, opsets, names, right, folder)
+                names, right = truth_of(job, folder)
+                if right is not None:
+                    yield job
+                    ways = _ways(job, paths, opsets)
+                    yield [way for way in ways if differs(way, names, right, folder)]
 
 
-def _examinable(
-    job: Job, paths: Sequence[str], opsets: int, names: Sequence[str], right: Outputs, folder: Path
-) -> Iterator[Job]:
+def truth_of(job: Job, folder: Path) -> tuple[list[str], Outputs | None]:
+    """The names of the outputs, and what ONNX Runtime gives for them, if it runs the model."""
+    source = folder / _SOURCE
+    source.write_bytes(job.model)
+    names = [value.name for value in onnx.load_model_from_string(job.model).graph.output]
+    run = run_onnx(source, job.feeds, names)
+    return names, None if run.by else run.outputs[0]
+
+
+def _ways(job: Job, paths: Sequence[str], opsets: int) -> Iterator[Job]:
     dice = random.Random(job.seed)
-    if _differs(job, "source", names, right, folder):
-        yield replace(job, paths=())
+    yield replace(job, paths=())
     for path in paths:
         for opset in dice.sample(OPSETS, opsets) if path == "opset" else (None,):
-            way = replace(job, paths=(path,), opset=opset, verdicts=0.0)
-            if _differs(way, path, names, right, folder):
-                yield way
+            yield replace(job, paths=(path,), opset=opset, verdicts=0.0)
 
 
 def _kind_of(op_type: str, job: Job) -> tuple[Any, ...]:
@@ -215,23 +222,25 @@ def main() -> None:
     prepare()
     counts: Counter[str] = Counter()
     start = time.monotonic()
-    for first in range(given.seed, given.seed + given.count, _BATCH):
-        if time.monotonic() > start + 60 * given.minutes:
-            break
-        seeds = range(first, min(first + _BATCH, given.seed + given.count))
-        counts["models"] += len(seeds)
-        look = partial(looked_at, seeds, given.paths.split(","), given.opsets, given.looped)
-        suspects: list[Job] = []
+    paths, left = given.paths.split(","), list(range(given.seed, given.seed + given.count))
+    while left and time.monotonic() < start + 60 * given.minutes:
+        begun, suspects = 0, list[Job]()
+        last: Job | None = None
         try:
-            for one in in_child(look, SILENCE, "fork"):
-                if isinstance(one, Job):
-                    suspects.append(one)
+            for one in in_child(partial(looked_at, left[:_BATCH], paths, given.opsets, given.looped), SILENCE, "fork"):
+                if isinstance(one, int):
+                    begun += 1
+                elif isinstance(one, Job):
+                    last = one
                 else:
-                    counts["nodes"] += one
-        except ChildProcessError as error:
-            print(f"{first} to {seeds[-1]}: {' '.join(map(str, error.args))}", flush=True)
+                    counts["nodes"] += 1
+                    counts["nodes: fine"] += not one
+                    suspects += one
+        except ChildProcessError:  # of others before it, maybe
             counts["ended"] += 1
-        counts["examined"] += len(suspects)
+            suspects += [replace(last, paths=paths, verdicts=0.0)] if last is not None else []
+        counts["models"] += begun
+        del left[: max(begun, 1)]
         for job in suspects:
             found = Found(job.seed, job, examined(job))
             for event in found.findings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from onnx.reference import ReferenceEvaluator
 from .evaluate import results, single
 from .maker import OPSETS, Maker, Missing, Scope
 from .models import examined, is_valid, make
+from .nodes import alone, differs, truth_of
 from .paths import DEMANDED, FINE, UNRUN, Job, Run, apart, judged
 from .reduce import clean
 
@@ -99,11 +101,29 @@ def test_what_a_runtime_is_known_for_comes_back() -> None:
     assert [event.kind for event in examined(job)] == [FINE]
 
 
+@pytest.mark.parametrize("path", [(), ("ir",), ("mdf",), ("stateful",), ("hlo",), ("opset",)])
+@pytest.mark.parametrize("looped", [0.0, 1.0])
+def test_nodes_alone_that_give_other_numbers_are_seen(tmp_path: Path, path: tuple[str, ...], looped: float) -> None:
+    """Of the first node of a model that gives floats, the very numbers aren't, but others."""
+    jobs = (replace(job, paths=path, opset=21) for seed in range(60, 80) for _, job in alone(seed, looped))
+    for job in jobs:
+        names, right = truth_of(job, tmp_path)
+        if right and is_valid(job.model) and all(np.size(one) and one.dtype == np.float32 for one in right):
+            break
+    else:
+        raise AssertionError("no seed makes such a node")
+    graph = onnx.load_model_from_string(job.model).graph
+    assert (graph.node[0].op_type == "Loop") == bool(looped)
+    assert not differs(job, names, right, tmp_path)
+    assert differs(job, names, [one + np.float32(0.5) for one in right], tmp_path)
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("module", "options"),
     [
         ("models", ("--count", "4", "--paths", "opset,ir,hlo,mdf", "--each", "1", "--verdicts", "0")),
+        ("nodes", ("--count", "6", "--paths", "opset,ir,hlo,stateful")),
         ("programs", ("--count", "2", "--targets", "onnx,ir")),
         ("mdf_graphs", ("--count", "3", "--targets", "onnx,stateful")),
     ],
