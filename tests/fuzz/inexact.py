@@ -20,7 +20,9 @@ from .running import SECONDS, Feed, Outputs, TooSlow, time_limit
 MOST = 2.0**20
 """Units of float32 in the last place, beyond which all is noise."""
 
-_INEXACT = ABSOLUTE | FUNCTIONS | NEVER_EXACT | {"DynamicQuantizeLinear"}
+_DEVIATE = frozenset(words("GroupNormalization InstanceNormalization LayerNormalization MeanVarianceNormalization"))
+"""Operators that take a mean off its numbers: of numbers that are near to it, rounding is what is left."""
+_INEXACT = ABSOLUTE | FUNCTIONS | NEVER_EXACT | _DEVIATE | {"DynamicQuantizeLinear"}
 """The last computes its scale, see `_is_scaled_at_run_time`."""
 _DECIDING = frozenset(words("Equal Greater GreaterOrEqual Less LessOrEqual Unique"))
 """Operators that say what a rounding error more or less makes of a quotient that would be a whole or an equal number,

@@ -42,6 +42,20 @@ def test_noise_is_that_of_inexact_operators(text: str, tmp_path) -> None:
         assert ROUNDING < apart([right], found) <= 4 * noise
 
 
+@pytest.mark.parametrize(("far", "told"), [(0.004, True), (4.0, False)])
+def test_what_a_mean_leaves_of_near_numbers_is_told(far: float, told: bool, tmp_path) -> None:
+    x = np.float32([1 - far / 4, 1 + far, 1])
+    text = """<ir_version: 9, opset_import: ["": 18]> g (float[3] x) => (float[3] y) {
+        y = MeanVarianceNormalization <axes = [0]> (x) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    apart_from_mean = x.astype(np.float64) - x.astype(np.float64).mean()
+    right = [(apart_from_mean / x.astype(np.float64).std()).astype(np.float32)]
+    in_singles = x - x.mean(dtype=np.float32)
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), {"x": x}, right, apart)
+    assert (4 * noise > ROUNDING) == told
+    assert apart(right, [in_singles / np.sqrt(np.mean(in_singles**2))]) <= max(4 * noise, ROUNDING)
+
+
 @pytest.mark.parametrize(("factor", "turns"), [(1.0, True), (1.25, False)])
 def test_a_whole_number_that_rounding_decides_on_is_told(factor: float, turns: bool, tmp_path) -> None:
     """The middle of the window is 1, or less by a rounding error."""
