@@ -174,7 +174,7 @@ _SPECIAL_WIDE = (
 def floats(spec: InputSpec, dtype: DType) -> Iterator[list[Extreme]]:
     """Kinds of extraordinary data for an input of a floating type, each with the most telling first."""
     for number in numeric(spec.constants):
-        yield list(_around(number, dtype))
+        yield list(_around(float(number), dtype))
     yield [*_ORDINARY, *(() if dtype is DType.FLOAT16 else _BEYOND_HALF)]
     yield _special(dtype)
 

@@ -287,6 +287,16 @@ def test_every_operand_that_is_only_an_integer_has_a_kind():
     assert found - numbers - edges == set()
 
 
+def test_an_operators_integers_are_numbers_to_floats():
+    """Categories of OneHotEncoder, for one: floats around them and with a mean of them are tried as around floats."""
+    found = [
+        np.concatenate([trial.inputs["x"].ravel() for trial in edge_trials(Signature([spec]), 64)])
+        for spec in (InputSpec("x", tensor("float64", "N", 3), constants=(number,)) for number in (2, 2.0))
+    ]
+    np.testing.assert_array_equal(*found)
+    assert {2.0, np.nextafter(2, 3), np.nextafter(2, 1)} <= set(found[0])
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int64", "uint8"])
 def test_special_numbers_are_marked_and_others_moderate(dtype):
     constants = (0.0, 0.75, 3.0) if "float" in dtype else (0.0, 17.0)
