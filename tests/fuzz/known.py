@@ -379,7 +379,22 @@ def _zero_scale(case: Case) -> bool:
     )
 
 
+def _wider_slopes(case: Case) -> bool:
+    """Slopes that can't be broadcast to the data."""
+    shape, slopes = np.shape(case.first), np.shape(case.operands[1])
+    return len(slopes) > len(shape) or any(
+        mine not in (1, theirs) for mine, theirs in zip(slopes[::-1], shape[::-1], strict=False)
+    )
+
+
+def _other_batches(case: Case) -> bool:
+    count = case.node.attributes.get("batch_dims", 0)
+    return np.shape(case.first)[:count] != np.shape(case.operands[1])[:count]
+
+
 UNDEFINED = (
+    _row("PRelu", _wider_slopes, "slopes to which ONNX Runtime broadcasts the data, too"),
+    _row("GatherND", _other_batches, "other batches of indices, of which ONNX Runtime looks at how many all are"),
     _row("AffineGrid", _one_point, "one point of an aligned axis, which ONNX Runtime puts at its start"),
     _row("QLinearConv QLinearMatMul QuantizeLinear", _zero_scale, "infinities, or NaN, of a scale of 0"),
     _row("Pow", _whole_by_rounding, "negative numbers by halves that rounding makes whole"),

@@ -14,7 +14,7 @@ from backedge.convert.files import load, to_hub
 from backedge.runtime.kernels import KERNELS, norm
 
 from .paths import DOUBT, EXECUTOR, EXPLAINED, Event, Job, Ours, Truth, apart, examine, settle, shown
-from .running import run_file, run_onnx
+from .running import run_file, run_in, run_onnx
 from .settle import settled
 
 Feed = dict[str, Any]
@@ -221,6 +221,25 @@ def test_pads_below_nothing_are_no_truth(stride: int, tmp_path: Path) -> None:
             session.run(None, feed)
     else:
         np.testing.assert_array_equal(session.run(None, feed)[0], ours["y"], strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "feed"),
+    [
+        ("g (float[n] x, float[0] s) => (float[m] y) { y = PRelu (x, s) }", {"x": np.ones(1), "s": np.ones(0)}),
+        (
+            "g (float[a, b] x, int64[1, 2, 1] k) => (float[c, d] y) { y = GatherND <batch_dims = 1> (x, k) }",
+            {"x": np.ones((2, 1)), "k": np.zeros((1, 2, 1))},
+        ),
+    ],
+)
+def test_what_only_onnx_runtime_takes_is_no_error_of_ours(text: str, feed: dict, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
+    feed = {name: value.astype(np.int64 if name == "k" else np.float32) for name, value in feed.items()}
+    assert run_file("onnxruntime", path, [feed], ["y"]).outputs[0] is not None
+    run = run_in(Ours(to_hub(load(path))), [feed], ["y"])
+    assert run.outputs == [None] and run.errors[0].startswith("fault: ")
 
 
 @pytest.mark.parametrize(("value", "told"), [(0.1765017, True), (0.0, False)])

@@ -167,6 +167,24 @@ def test_a_loop_that_never_runs(tmp_path: Path) -> None:
     _check(text, batches, lambda x: {"y": x, "all": np.zeros((0, 2 * len(x)), np.float32)}, tmp_path)
 
 
+@pytest.mark.parametrize("bounds", ["low, high", "low", ", high"])
+def test_what_a_loop_that_ends_early_stacks_is_clipped(tmp_path: Path, bounds: str) -> None:
+    """Its size is known when the program runs only: there is nothing that a bound could be spread to."""
+    text = f"""early (float[2] x, bool go) => (float[n, 2] y)
+    <int64 three = {{3}}, int64 one = {{1}}, float low = {{-1}}, float high = {{2}}> {{
+  last, all = Loop <body = pass (int64 i, bool old, float[2] a) => (bool again, float[2] next, float[2] part) {{
+    again = Less (i, one)
+    next = Add (a, a)
+    part = Identity (a)
+  }}> (three, go, x)
+  y = Clip (all, {bounds})
+}}"""
+    x = np.float32([1.5, -0.75])
+    limits = {"low, high": (-1, 2), "low": (-1, None), ", high": (None, 2)}[bounds]
+    batches = [{"x": x, "go": np.bool_(go)} for go in (True, False)]
+    _check(text, batches, lambda x, go: {"y": np.clip(np.stack([x, x + x])[: 2 * bool(go)], *limits)}, tmp_path)
+
+
 PADS = """pads (float[b] x, float[b, c] y) => (float[2] two, float[3] three, float[4, c] four, float[m] moved,
     float[m] back, float[k] cut) {
   size2 = Constant <value = int64[1] {2}> ()

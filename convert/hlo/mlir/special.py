@@ -117,7 +117,7 @@ def _broadcast(reader: Reader, scope: Scope, one: Operation, operands: Operands,
 
 
 def _alike(reader: Reader, scope: Scope, one: Operation, operands: Operands, types: Any) -> list[Value | None]:
-    """select, clamp: what is a scalar is the same for all elements."""
+    """select: a scalar predicate is that of all elements. (HLO has it in full, and takes scalar bounds of clamp.)"""
     whole = next((value for value in operands if value is not None and value.rank), None)
     if whole is None:
         return reader.made(scope, one, one.name.removeprefix("stablehlo."), operands, types, {})
@@ -411,7 +411,6 @@ SPECIAL: Mapping[str, Special] = {
     "broadcast_in_dim": _broadcast_in_dim,
     "chlo.conj": _conj,
     "chlo.square": _square,
-    "clamp": _alike,
     "custom_call": _custom_call,
     "dynamic_broadcast_in_dim": _broadcast_in_dim,
     "dynamic_conv": _dynamic_conv,
