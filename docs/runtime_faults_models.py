@@ -261,6 +261,14 @@ def openvino_reduced_nan() -> tuple[Any, Any]:
     return openvino_run(lambda op, x: op.reduce_max(x, op.constant(np.array([0]))), x), np.nan
 
 
+@_fault("openvino", "Denormal constants are 0", "IEEE 754, and OpenVINO where they are an input", _NAMED)
+def openvino_denormal_constants() -> tuple[Any, Any]:
+    found = openvino_run(
+        lambda op, x: op.multiply(x, op.constant(np.float32([2.0**-130] * 2))), np.float32([2.0**127] * 2)
+    )
+    return found, [2.0**-3] * 2
+
+
 @_fault("openvino", "Relu of NaN is 0", "max(x, 0) by IEEE 754's maximum: NaN", "no: it would hinder its fusions")
 def openvino_relu_of_nan() -> tuple[Any, Any]:
     return openvino_run(lambda op, x: op.relu(x), np.array([np.nan], np.float32)), [np.nan]

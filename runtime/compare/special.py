@@ -98,6 +98,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
         _habit("-0", "Unique", "tells slices apart by the sign of their zeros in one run and doesn't in another"),
         _habit("empty", f"LSTM GRU RNN {_CONVOLUTIONS}", "leaves results unwritten that are made of nothing"),
         _habit("denormal", "Div", "divides by a reciprocal, which overflows for denormal numbers"),
+        _habit("denormal", ANY, "takes denormal constants for 0"),
     ),
     "reference": (
         _habit("nan inf", "RoiAlign", _BY_ZERO),

@@ -176,6 +176,19 @@ def test_openvino_computes_with_wide_integers_as_the_table_says(call, kind, expe
     assert (outcome.outputs["z"].reshape(-1).tolist() == expected) == (told == "")
 
 
+@pytest.mark.parametrize(("number", "is_told"), [(2.0**-130, True), (2.0**-126, False)])
+def test_openvino_takes_denormal_constants_for_0(number, is_told, tmp_path):
+    text = f"(float[2] x) => (float[2] y) <float[2] c = {{{number}, {number}}}> {{ y = Mul (x, c) }}"
+    x = np.array([2.0**127, 2.0**127], np.float32)
+    outcomes = [
+        *run_file("openvino", saved(text, tmp_path), [{"x": x}]),
+        *run_file("onnxruntime", saved(text, tmp_path), [{"x": x}]),
+    ]
+    found, wanted = (outcome.outputs["y"].tolist() for outcome in outcomes)
+    assert (wanted, found) == ([number * 2.0**127] * 2, [0.0 if is_told else number * 2.0**127] * 2)
+    assert ("denormal constants" in known_habit("openvino", watched(text, tmp_path, x=x))) == is_told
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.int8])
 def test_integers_between_others_are_no_difference(dtype, tmp_path):
     """ONNX's reference rounds them, as XLA is told to; ONNX Runtime cuts them off. Types of 64 bits it doesn't take."""
