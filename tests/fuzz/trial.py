@@ -143,6 +143,7 @@ def _steps(path: Path, folder: Path, plan: Plan) -> Outcome:
         made = folder / f"made{target.suffixes[0]}"
         target.write(to_dialect(graph, target, plan.opset), made)
         if found := _unread(made):
+            _try(to_hub(graph))  # `convert` refuses it; what can't be run needn't become anything that is read
             return Outcome("finding", f"{own.name} to {target.name}, unread: {_kind_of(found)}", found)
         if plan.checked and (found := _objection(made)) and not _is_theirs(made, target, path, own):
             _try(to_hub(graph))  # what can't be run needn't become anything that its checker takes
