@@ -37,7 +37,7 @@ from .evaluate import proto
 from .maker import OPSETS, Emitted, Maker, Value
 from .models import SILENCE, Found, examined, is_valid, keep
 from .paths import TARGETS, Job, apart, prepare
-from .running import Feed, Ours, Outputs, open_session, run_in, run_onnx
+from .running import Feed, Ours, Outputs, Run, open_session, run_in, run_onnx
 
 _BATCH = 16
 """Models whose nodes one child process looks at."""
@@ -126,37 +126,37 @@ def differs(job: Job, names: Sequence[str], right: Outputs, folder: Path) -> boo
     """Whether a node needs to be examined on the way that a job goes, or in our executor, if it goes none: it isn't
     refused there, and something fails or gives other numbers than are `right`. Its file stands in the folder."""
     source = folder / _SOURCE
-    if not job.paths:
-        run = run_in(Ours(to_hub(load(source))), job.feeds, names)
-        return run.outputs[0] is None or apart(right, run.outputs[0]) > ROUNDING
-    (path,) = job.paths
-    options = dict(TARGETS[path])
-    made, back = folder / options.pop("to"), folder / "back.onnx"
-    if path == "opset":
-        options["opset"] = job.opset
-    if path in ("hlo", "stateful"):
-        options["shapes"] = {name: list(np.shape(value)) for name, value in job.feeds[0].items()}
-    entry = format_of(made)
     try:
-        convert(source, made, verify=0, force=True, **options)
-        ways = [made] if path == "opset" else [made, back]
-        if len(ways) > 1:
-            convert(made, back, verify=0, force=True)
-        for way in ways[path == "mdf" :]:
-            if way.suffix == ".onnx":
-                run = run_onnx(way, job.feeds, names)
-            else:
-                run = run_in(open_session(entry.runtime, way, {"recompile": "never"}), job.feeds, names)
-            found = run.outputs[0]
-            if found is None and run.errors[0].startswith("fault:"):
-                continue
-            if found is None or apart(right, found, run.coarse) > ROUNDING * (50 if run.coarse else 1):
+        if not job.paths:
+            return _is_other(right, run_in(Ours(to_hub(load(source))), job.feeds, names))
+        (path,) = job.paths
+        options = dict(TARGETS[path])
+        made, back = folder / options.pop("to"), folder / "back.onnx"
+        if path == "opset":
+            options["opset"] = job.opset
+        if path in ("hlo", "stateful"):
+            options["shapes"] = {name: list(np.shape(value)) for name, value in job.feeds[0].items()}
+        try:
+            convert(source, made, verify=0, force=True, **options)
+        except Unsupported:
+            return False
+        if path == "opset":
+            return _is_other(right, run_onnx(made, job.feeds, names))
+        if path != "mdf":  # whose functions nothing runs
+            session = open_session(format_of(made).runtime, made, {"recompile": "never"})
+            if _is_other(right, run_in(session, job.feeds, names)):
                 return True
-    except Unsupported:
-        return False
+        convert(made, back, verify=0, force=True)
+        return _is_other(right, run_onnx(back, job.feeds, names))
     except Exception:
         return True
-    return False
+
+
+def _is_other(right: Outputs, run: Run) -> bool:
+    found = run.outputs[0]
+    if found is None:
+        return not run.errors[0].startswith("fault:")
+    return apart(right, found, run.coarse) > ROUNDING * (50 if run.coarse else 1)
 
 
 def looked_at(

@@ -116,18 +116,13 @@ def _broadcast(reader: Reader, scope: Scope, one: Operation, operands: Operands,
     return [_spread(reader, scope, one, x, range(more - rank, more), result)]
 
 
-def _alike(reader: Reader, scope: Scope, one: Operation, operands: Operands, types: Any) -> list[Value | None]:
-    """select: a scalar predicate is that of all elements. (HLO has it in full, and takes scalar bounds of clamp.)"""
-    whole = next((value for value in operands if value is not None and value.rank), None)
-    if whole is None:
-        return reader.made(scope, one, one.name.removeprefix("stablehlo."), operands, types, {})
-    fed = [
-        _spread(reader, scope, one, value, [], TensorType(value.tensor.dtype, whole.tensor.shape))
-        if value is not None and value.rank == 0
-        else value
-        for value in operands
-    ]
-    return reader.made(scope, one, one.name.removeprefix("stablehlo."), fed, types, {})
+def _select(reader: Reader, scope: Scope, one: Operation, operands: Operands, types: Any) -> list[Value | None]:
+    """A predicate that is a scalar is that of all elements; HLO has it in full."""
+    predicate, chosen = _one(operands), _one(operands, 1)
+    if predicate.rank == 0 and chosen.rank:
+        type = TensorType(predicate.tensor.dtype, chosen.tensor.shape)
+        operands = [_spread(reader, scope, one, predicate, [], type), *operands[1:]]
+    return reader.made(scope, one, "select", operands, types, {})
 
 
 # dynamic operations ------------------------------------------------------------------------------------
@@ -420,5 +415,5 @@ SPECIAL: Mapping[str, Special] = {
     "dynamic_reshape": _dynamic_reshape,
     "real_dynamic_slice": _real_dynamic_slice,
     "rng": _random,
-    "select": _alike,
+    "select": _select,
 }
