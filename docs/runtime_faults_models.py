@@ -1189,6 +1189,18 @@ def onnxruntime_unique_nan() -> tuple[Any, Any]:
     return onnxruntime_run(text, x=np.float32([1, np.nan, 2])), [1.0, 2.0, np.nan]
 
 
+@_fault("onnxruntime", "MeanVarianceNormalization of halves isn't loaded at opsets 13 and 18", "ONNX's text", "no")
+def onnxruntime_unloaded_deviation() -> tuple[Any, Any]:
+    text = "g (float16[1, 2] x) => (float16[1, 2] y) { y = MeanVarianceNormalization <axes = [1]> (x) }"
+    x, found = np.array([[1, 3]], np.float16), list[Any]()
+    for opset in (13, 17, 18, 19):
+        try:
+            found.append(onnxruntime_run(text, opset, x=x))
+        except Exception as error:
+            found.append(type(error).__name__)
+    return found, [[[-1.0, 1.0]]] * 4
+
+
 # onnx's reference evaluator ------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 as models.
 
 python -m fuzz.nodes --count N [--seed S] [--paths opset,ir,hlo,stablehlo,mdf,stateful] [--opsets K] [--looped SHARE]
-                     [--minutes M] [--keep DIR]
+                     [--verdicts SHARE] [--minutes M] [--keep DIR]
 
 (from the folder tests). A node is given what it was made with, and now and then it stands in a loop of one pass, of
 which no converter knows the number. What then comes out otherwise than in ONNX Runtime is examined as a model is by
@@ -160,7 +160,7 @@ def _is_other(right: Outputs, run: Run) -> bool:
 
 
 def looked_at(
-    seeds: Sequence[int], paths: Sequence[str], opsets: int, looped: float
+    seeds: Sequence[int], paths: Sequence[str], opsets: int, looped: float, verdicts: float
 ) -> Iterator[int | Job | list[Job]]:
     """Each seed before its nodes, each node before it is looked at, and then the ways of it that are to be examined."""
     seen: set[tuple[Any, ...]] = set()
@@ -177,8 +177,8 @@ def looked_at(
                 names, right = truth_of(job, folder)
                 if right is not None:
                     yield job
-                    ways = _ways(job, paths, opsets)
-                    yield [way for way in ways if differs(way, names, right, folder)]
+                    ways = _ways(job, paths, opsets, verdicts)
+                    yield [way for way in ways if way.verdicts or differs(way, names, right, folder)]
 
 
 def truth_of(job: Job, folder: Path) -> tuple[list[str], Outputs | None]:
@@ -190,12 +190,13 @@ def truth_of(job: Job, folder: Path) -> tuple[list[str], Outputs | None]:
     return names, None if run.by else run.outputs[0]
 
 
-def _ways(job: Job, paths: Sequence[str], opsets: int) -> Iterator[Job]:
-    dice = random.Random(job.seed)
+def _ways(job: Job, paths: Sequence[str], opsets: int, verdicts: float) -> Iterator[Job]:
+    """The ways that a node goes; on the share `verdicts` of them `convert` is to be asked, whatever comes out."""
+    dice = random.Random(job.model)
     yield replace(job, paths=())
     for path in paths:
         for opset in dice.sample(OPSETS, opsets) if path == "opset" else (None,):
-            yield replace(job, paths=(path,), opset=opset, verdicts=0.0)
+            yield replace(job, paths=(path,), opset=opset, verdicts=float(dice.random() < verdicts))
 
 
 def _kind_of(op_type: str, job: Job) -> tuple[Any, ...]:
@@ -216,6 +217,7 @@ def main() -> None:
     parser.add_argument("--paths", default=",".join(TARGETS))
     parser.add_argument("--opsets", type=int, default=3, help="so many of the opsets for each node")
     parser.add_argument("--looped", type=float, default=0.3)
+    parser.add_argument("--verdicts", type=float, default=0.02)
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
@@ -227,14 +229,14 @@ def main() -> None:
         begun, suspects = 0, list[Job]()
         last: Job | None = None
         try:
-            for one in in_child(partial(looked_at, left[:_BATCH], paths, given.opsets, given.looped), SILENCE, "fork"):
+            look = partial(looked_at, left[:_BATCH], paths, given.opsets, given.looped, given.verdicts)
+            for one in in_child(look, SILENCE, "fork"):
                 if isinstance(one, int):
                     begun += 1
                 elif isinstance(one, Job):
                     last = one
                 else:
                     counts["nodes"] += 1
-                    counts["nodes: fine"] += not one
                     suspects += one
         except ChildProcessError:  # of others before it, maybe
             counts["ended"] += 1
@@ -243,6 +245,8 @@ def main() -> None:
         del left[: max(begun, 1)]
         for job in suspects:
             found = Found(job.seed, job, examined(job))
+            counts["examined"] += 1
+            counts["examined: fine"] += not found.findings
             for event in found.findings:
                 counts[f"{event.path}: {event.kind}"] += 1
                 print(f"{job.seed} {event.path}: {event.kind}: {event.text[:300]}", flush=True)
