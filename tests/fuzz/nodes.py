@@ -193,7 +193,7 @@ def truth_of(job: Job, folder: Path) -> tuple[list[str], Outputs | None]:
 def _ways(job: Job, paths: Sequence[str], opsets: int, verdicts: float) -> Iterator[Job]:
     """The ways that a node goes; on the share `verdicts` of them `convert` is to be asked, whatever comes out."""
     dice = random.Random(job.model)
-    yield replace(job, paths=())
+    yield replace(job, paths=(), verdicts=0.0)
     for path in paths:
         for opset in dice.sample(OPSETS, opsets) if path == "opset" else (None,):
             yield replace(job, paths=(path,), opset=opset, verdicts=float(dice.random() < verdicts))
