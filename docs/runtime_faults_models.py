@@ -1519,6 +1519,14 @@ def xla_denormal() -> tuple[Any, Any]:
     return np.asarray(jax.jit(lambda x: x * 2)(x)).tolist(), (x * np.float32(2)).tolist()
 
 
+@_fault("xla", "Quotients by what is spread are 0 beyond 2^126: its reciprocal is denormal", "IEEE 754", _NAMED)
+def xla_spread_divisor() -> tuple[Any, Any]:
+    import jax
+
+    x = np.float32([2.0**127, 2.0**126])
+    return np.asarray(jax.jit(lambda x: x / x[:1])(x)).tolist(), [1.0, 0.5]
+
+
 @_fault(
     "xla", "Constants divided by the integer 0 end the process", "XLA's own text: -1", "no: the report tells it", "-1"
 )

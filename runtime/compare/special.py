@@ -116,6 +116,11 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
     ),
     "xla": (
         _habit("denormal", ANY, "takes denormal numbers for 0"),
+        _habit(
+            "huge",
+            "Div Normalizer LpNormalization",
+            "multiplies by the reciprocal of what it spreads, which is 0 beyond 2^126",
+        ),
         _WAVES,
         _habit("nan inf", "ConvTranspose", "multiplies them by the zeros that it puts between elements"),
         _habit("nan inf huge", "Cast CastLike", "makes the nearest integer of what no integer is"),

@@ -47,8 +47,8 @@ FUNCTIONS = frozenset(
 
 ABSOLUTE = frozenset(
     """
-    Sigmoid Erf Softplus LSTM GRU RNN HardSigmoid HardSwish Elu Selu Celu Gelu Mish Swish SwiGLU LogSoftmax Sin Cos
-    BlackmanWindow HammingWindow HannWindow
+    Sigmoid Erf Softplus LSTM GRU RNN HardSigmoid HardSwish Elu Selu Celu Gelu Mish Swish SwiGLU LogSoftmax
+    SoftmaxCrossEntropyLoss Sin Cos BlackmanWindow HammingWindow HannWindow
     """.split()  # noqa: SIM905
 )
 

@@ -346,6 +346,22 @@ def test_operators_in_loops_and_branches_are_watched(tmp_path):
     }
 
 
+@pytest.mark.parametrize("call", ["Div(x, m)", 'ai.onnx.ml.Normalizer<norm = "MAX">(x)'])
+@pytest.mark.parametrize(("largest", "is_told"), [(2.0**127, True), (2.0**20, False)])
+def test_xla_divides_by_the_reciprocal_of_what_it_spreads(call, largest, is_told, tmp_path):
+    pytest.importorskip("jaxlib")
+    path, made = (
+        saved(f"(float[1, 2] x, float[1, 1] m) => (float[1, 2] y) {{ y = {call} }}", tmp_path),
+        tmp_path / "m.hlo",
+    )
+    convert(path, made, verify=0)
+    feeds = {"x": np.array([[largest, largest / 2]], np.float32), "m": np.array([[largest]], np.float32)}
+    (found,) = run_file("xla", made, [feeds])
+    assert found.outputs["y"].tolist() == ([[0.0, 0.0]] if is_told else [[1.0, 0.5]])
+    told = known_habit("xla", SpecialValues(to_hub(load(path))).run(feeds))
+    assert ("reciprocal" in told) == is_told
+
+
 def test_a_habit_is_told_of_the_runtime_the_operator_and_the_value():
     assert known_habit("onnxruntime", {"ReduceMax": ["nan"]}).startswith("ReduceMax is given NaN in this trial")
     assert known_habit("onnxruntime", {"ReduceMax": ["inf"], "Relu": ["nan"]}) == ""

@@ -25,6 +25,12 @@ def _(c: Call) -> Picked:
     return [x, place], {}
 
 
+@row("NonZero")
+def _(c: Call) -> Picked:
+    """Not of a scalar: the example is ONNX Runtime's, which has a row for it, and the text has none."""
+    return [c.tensor(0, ranks=(1, 4))], {}
+
+
 @row("SequenceConstruct")
 def _(c: Call) -> Picked:
     first = c.tensor(0)

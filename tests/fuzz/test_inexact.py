@@ -42,6 +42,20 @@ def test_noise_is_that_of_inexact_operators(text: str, tmp_path) -> None:
         assert ROUNDING < apart([right], found) <= 4 * noise
 
 
+def test_a_loss_near_0_is_what_rounding_leaves(tmp_path) -> None:
+    """The logarithm of a Softmax of nearly 1, as ONNX's text and some runtimes have it."""
+    text = """<ir_version: 9, opset_import: ["": 18]> g (float[1, 4] x) => (float y) <int64[1] t = {2}> {
+        y = SoftmaxCrossEntropyLoss (x, t) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    x = np.float32([[0.724649, 11.41506, 19.750095, 4.7454305]])
+    wide = x.astype(np.float64)
+    right = [np.float32(np.log(np.exp(wide - wide[0, 2]).sum()))]
+    parts = np.exp(x - x.max())
+    written_out = [-np.log((parts / parts.sum())[0, 2])]
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), {"x": x}, right, apart)
+    assert ROUNDING < apart(right, written_out) <= 4 * noise
+
+
 @pytest.mark.parametrize(("far", "told"), [(0.004, True), (4.0, False)])
 def test_what_a_mean_leaves_of_near_numbers_is_told(far: float, told: bool, tmp_path) -> None:
     x = np.float32([1 - far / 4, 1 + far, 1])
