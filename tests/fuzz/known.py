@@ -379,6 +379,16 @@ def _zero_scale(case: Case) -> bool:
     )
 
 
+def _larger_than_image(case: Case) -> bool:
+    """A window that is larger than what it slides over."""
+    given, sizes = case.node.attributes, case.first.shape[2:]
+    kernel = given.get("kernel_shape", ())
+    gaps, pads = given.get("dilations", [1] * len(kernel)), given.get("pads", [0] * 2 * len(kernel))
+    spans = zip(sizes, kernel, gaps, pads, pads[len(kernel) :], strict=False)
+    unpadded = any(size + before + after < (width - 1) * gap + 1 for size, width, gap, before, after in spans)
+    return unpadded and given.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
+
+
 def _wider_slopes(case: Case) -> bool:
     """Slopes that can't be broadcast to the data."""
     shape, slopes = np.shape(case.first), np.shape(case.operands[1])
@@ -393,6 +403,7 @@ def _other_batches(case: Case) -> bool:
 
 
 UNDEFINED = (
+    _row("AveragePool LpPool MaxPool", _larger_than_image, "a window that is larger than the image"),
     _row("PRelu", _wider_slopes, "slopes to which ONNX Runtime broadcasts the data, too"),
     _row("GatherND", _other_batches, "other batches of indices, of which ONNX Runtime looks at how many all are"),
     _row("AffineGrid", _one_point, "one point of an aligned axis, which ONNX Runtime puts at its start"),

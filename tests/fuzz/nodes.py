@@ -44,8 +44,8 @@ _BATCH = 16
 
 _SOURCE = "source.onnx"
 _PASSES = "passes"
-_KEPT = 0.7
-"""Share of values whose sizes are told; of the others the rank is."""
+_OPEN = (0.0, 0.0, 0.4, 1.0)
+"""How many sizes of a value aren't told."""
 
 
 def alone(seed: int, looped: float) -> Iterator[tuple[str, Job]]:
@@ -69,9 +69,9 @@ def _model_of(maker: Maker, one: Emitted, dice: random.Random, in_loop: bool) ->
     """One node, and what it is given; in a loop, the results before the first pass and their number, too."""
     given = [value for value in one.given if value.name not in maker.constants or not value.tensor]
     constants = [_constant(value) for value in one.given if value.name in maker.constants and value.tensor]
-    inputs = [_info(value, value.name, dice.random() < _KEPT) for value in given]
+    inputs = [_info(value, value.name, dice) for value in given]
     feed = {value.name: value.example for value in given}
-    nodes, outputs = [one.node], [_info(value, value.name, in_loop or dice.random() < 0.1) for value in one.made]
+    nodes, outputs = [one.node], [_info(value, value.name, None if in_loop else dice) for value in one.made]
     if in_loop:
         start = [f"before_{value.name}" for value in one.made]
         feed |= {name: np.zeros_like(value.example) for name, value in zip(start, one.made, strict=True)}
@@ -105,9 +105,11 @@ def _loop(one: Emitted, start: Sequence[str], results: Sequence[onnx.ValueInfoPr
     )
 
 
-def _info(value: Value, name: str, is_told: bool = True) -> onnx.ValueInfoProto:
-    shape = [size if is_told else None for size in value.shape] if value.tensor else None
-    return helper.make_value_info(name, proto(value.type, shape))
+def _info(value: Value, name: str, dice: random.Random | None = None) -> onnx.ValueInfoProto:
+    """A value with its sizes, some of which aren't told by chance."""
+    share = dice.choice(_OPEN) if dice is not None else 0.0
+    shape = [None if dice is not None and dice.random() < share else size for size in value.shape]
+    return helper.make_value_info(name, proto(value.type, shape if value.tensor else None))
 
 
 def _constant(value: Value) -> onnx.TensorProto:

@@ -231,6 +231,11 @@ def test_pads_below_nothing_are_no_truth(stride: int, tmp_path: Path) -> None:
             "g (float[a, b] x, int64[1, 2, 1] k) => (float[c, d] y) { y = GatherND <batch_dims = 1> (x, k) }",
             {"x": np.ones((2, 1)), "k": np.zeros((1, 2, 1))},
         ),
+        (
+            """g (float[1, 1, n] x) => (float[1, 1, m] y) {
+                y = AveragePool <kernel_shape = [2], strides = [2], count_include_pad = 1> (x) }""",
+            {"x": np.ones((1, 1, 1))},
+        ),
     ],
 )
 def test_what_only_onnx_runtime_takes_is_no_error_of_ours(text: str, feed: dict, tmp_path: Path) -> None:

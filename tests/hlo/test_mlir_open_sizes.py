@@ -167,6 +167,13 @@ def test_a_loop_that_never_runs(tmp_path: Path) -> None:
     _check(text, batches, lambda x: {"y": x, "all": np.zeros((0, 2 * len(x)), np.float32)}, tmp_path)
 
 
+def test_counts_of_nothing_beside_an_open_size(tmp_path: Path) -> None:
+    """Hardmax counts along an axis to find the first of the largest."""
+    text = "nothing (float[b, 0, 2] x) => (float[b, 0, 2] y) { y = Hardmax (x) }"
+    batches = [{"x": _floats(size, 0, 2)} for size in (1, 3)]
+    _check(text, batches, lambda x: {"y": np.zeros((len(x), 0, 2), np.float32)}, tmp_path)
+
+
 @pytest.mark.parametrize("bounds", ["low, high", "low", ", high"])
 def test_what_a_loop_that_ends_early_stacks_is_clipped(tmp_path: Path, bounds: str) -> None:
     """Its size is known when the program runs only: there is nothing that a bound could be spread to."""

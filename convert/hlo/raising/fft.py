@@ -4,15 +4,13 @@ ends. HLO's fft has pairs for complex operands and results here (see `complex_pa
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ....passes.graph import Node
 from ....passes.preconditions import dtype_of, input_of
 from ....passes.rewrite import Builder, collect, rule
 from ..dialect import DOMAIN
-from .arrays import Array, arrays, concat
+from .arrays import Array, arrays, concat, full
 from .support import Results, made_by, shape_of, uniform
 
 
@@ -64,7 +62,7 @@ def real(op: Builder, node: Node) -> Results:
 def imag(op: Builder, node: Node) -> Results:
     """Of a real number: nothing."""
     x = input_of(node, 0)
-    return op.const(np.zeros(shape_of(node, x), dtype_of(node, x).numpy))
+    return full(op, 0, dtype_of(node, x), shape_of(node, x)).value()
 
 
 def _complex(x: Array) -> Array:
@@ -97,8 +95,8 @@ def fft(op: Builder, node: Node) -> Results:
     """
     kind, lengths = node.attributes["fft_type"], node.attributes["fft_length"]
     sizes = [shape_of(node, value) for value in node.outputs]
-    if not math.prod(sizes[0]):
-        return [op.const(np.zeros(size, dtype_of(node, input_of(node, 0)).numpy)) for size in sizes]
+    if 0 in sizes[0]:
+        return [full(op, 0, dtype_of(node, input_of(node, 0)), size).value() for size in sizes]
     signal, *imaginary = arrays(op, *(input_of(node, index) for index in range(len(node.inputs))))
     x = _stacked(signal, *(part for part in imaginary if not _is_zero(part)))
     rank = len(sizes[0])

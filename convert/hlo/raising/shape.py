@@ -14,7 +14,7 @@ from ....passes.types import DType, Shape, TensorType
 from ..dialect import DOMAIN
 from ..infer_tools import axis as axis_of
 from ..text.tree import PadDim, SliceDim
-from .arrays import WIDE, Array, arange, cast_back, concat, moved_in_wide_types
+from .arrays import WIDE, Array, arange, cast_back, concat, full, moved_in_wide_types
 from .index_computation import as_index, grid, within
 from .support import Results, shape_of, uniform
 
@@ -109,7 +109,7 @@ def iota(op: Builder, node: Node) -> Results:
     shape, dtype = shape_of(node, result), dtype_of(node, result)
     axis = node.attributes.get("iota_dimension", 0)
     if 0 in shape:
-        return op.const(np.zeros(shape, dtype.numpy))
+        return full(op, 0, dtype, shape).value()
     size, wide = shape[axis], WIDE.get(dtype, dtype)
     if isinstance(size, int) and (size <= _MOST_COUNTED or wide is not dtype):
         # float types that end before the count does overflow as a conversion of the integers does
