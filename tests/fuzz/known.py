@@ -450,6 +450,7 @@ UNDEFINED = (
     _row("Einsum", _any_infinite, "infinities times numbers that are added before or after that"),
     _row("ReduceProd", _product_overflows, "products that overflow or vanish in one order, and meet the other there"),
     _row("ArgMax ArgMin Hardmax TopK Unique", _nan, "NaN: where it stands, and whether two are one"),
+    _row("LinearClassifier", _any_infinite, "NaN among its scores, none of which is the largest then"),
     _row("GlobalMaxPool MaxPool", _lowest, "nothing but -infinity, of which ONNX Runtime makes the lowest number"),
     _row(
         "MaxPool MaxRoiPool ReduceMax ReduceMin", _nan, "NaN, which ONNX Runtime passes over or doesn't, as it stands"
