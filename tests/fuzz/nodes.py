@@ -108,7 +108,8 @@ def _loop(one: Emitted, start: Sequence[str], results: Sequence[onnx.ValueInfoPr
 def _info(value: Value, name: str, dice: random.Random | None = None) -> onnx.ValueInfoProto:
     """A value with its sizes, some of which aren't told by chance."""
     share = dice.choice(_OPEN) if dice is not None else 0.0
-    shape = [None if dice is not None and dice.random() < share else size for size in value.shape]
+    sizes = value.shape if value.tensor else ()
+    shape = [None if dice is not None and dice.random() < share else size for size in sizes]
     return helper.make_value_info(name, proto(value.type, shape if value.tensor else None))
 
 
