@@ -380,13 +380,13 @@ def _zero_scale(case: Case) -> bool:
 
 
 def _larger_than_image(case: Case) -> bool:
-    """A window that is larger than what it slides over."""
+    """A window that is larger than what it slides over, so that there is none, or one by rounding towards 0."""
     given, sizes = case.node.attributes, case.first.shape[2:]
     kernel = given.get("kernel_shape", ())
     gaps, pads = given.get("dilations", [1] * len(kernel)), given.get("pads", [0] * 2 * len(kernel))
     spans = zip(sizes, kernel, gaps, pads, pads[len(kernel) :], strict=False)
     unpadded = any(size + before + after < (width - 1) * gap + 1 for size, width, gap, before, after in spans)
-    return unpadded and given.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
+    return unpadded and not given.get("ceil_mode", 0) and given.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
 
 
 def _wider_slopes(case: Case) -> bool:

@@ -1,12 +1,11 @@
-"""The nodes of random models, each alone, on the ways to other opsets and formats and back: many times as many an hour
-as models.
+"""The nodes of random models, each alone, on the ways to other opsets and formats and back.
 
 python -m fuzz.nodes --count N [--seed S] [--paths opset,ir,hlo,stablehlo,mdf,stateful] [--opsets K] [--looped SHARE]
                      [--verdicts SHARE] [--minutes M] [--keep DIR]
 
 (from the folder tests). A node is given what it was made with, and now and then it stands in a loop of one pass, of
-which no converter knows the number. What then comes out otherwise than in ONNX Runtime is examined as a model is by
-`fuzz.models`, which knows of rounding and of the runtimes' own ways.
+which no converter knows the number; of more values than in the models sizes are open. What then comes out otherwise
+than in ONNX Runtime is examined as a model is by `fuzz.models`, which knows of rounding and of the runtimes' own ways.
 """
 
 from __future__ import annotations
