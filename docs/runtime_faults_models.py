@@ -1201,6 +1201,20 @@ def onnxruntime_unloaded_deviation() -> tuple[Any, Any]:
     return found, [[[-1.0, 1.0]]] * 4
 
 
+@_fault("onnxruntime", "A Scan whose part is folded to a constant isn't run", "ONNX's text; without optimization", "no")
+def onnxruntime_folded_part() -> tuple[Any, Any]:
+    text = """g (float[2] x) => (float[2, 1] y) <bool c = {1}, int64[1] one = {1}> {
+        y = Scan <num_scan_inputs = 1, body = b (float e) => (float[n] part) {
+            part = If (c) <then_branch = t () => (float[n] ones) { ones = ConstantOfShape (one) },
+                else_branch = f () => (float[n] same) { same = Identity (e) }>
+        }> (x) }"""
+    try:
+        found: Any = onnxruntime_run(text, 13, x=np.float32([3, 4]))
+    except Exception as error:
+        found = "an error: is_concrete_shape_ was false" if "is_concrete_shape_" in str(error) else str(error)
+    return found, [[0.0], [0.0]]
+
+
 # onnx's reference evaluator ------------------------------------------------------------------------
 
 

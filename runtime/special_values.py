@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -57,12 +57,8 @@ class SpecialValues:
         if node.regions:
             return call
 
-        own = _OF_OPERATOR.get(node.op_type)
-
         def run(*operands: Any) -> Any:
-            found = set[Special]().union(*map(special_kinds, operands))
-            if own is not None and own[1](node, *operands):
-                found.add(own[0])
+            found = kinds_of(node, operands)
             results = call(*operands)
             if any(map(exceeds_int32, results if isinstance(results, tuple | list) else [results])):
                 found.add("long")  # a product of small integers is computed in as many bits as one of large ones
@@ -128,6 +124,15 @@ _OF_OPERATOR: dict[str, tuple[Special, Callable[..., bool]]] = {
     "Gather": ("slices", picks_slices),
 }
 """What is told of one operator, by looking at the node and its operands."""
+
+
+def kinds_of(node: Node, operands: Sequence[Any]) -> set[Special]:
+    """What an operator is given, beside what is told of it alone."""
+    found = set[Special]().union(*map(special_kinds, operands))
+    kind, holds = _OF_OPERATOR.get(node.op_type, (None, None))
+    if kind is not None and holds is not None and holds(node, *operands):
+        found.add(kind)
+    return found
 
 
 def special_kinds(operand: Any) -> set[Special]:

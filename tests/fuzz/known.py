@@ -18,7 +18,7 @@ from backedge.passes.attributes import NodeAttributes
 from backedge.passes.graph import Node
 from backedge.passes.windows import windows
 from backedge.runtime.compare.special import known_habit
-from backedge.runtime.special_values import hardly_deviates, outweighs, special_kinds
+from backedge.runtime.special_values import hardly_deviates, kinds_of, outweighs
 from trust.judge import ROUNDING, units
 
 
@@ -511,5 +511,5 @@ def known_fault(node: Node, operands: Sequence[Any], ours: Sequence[Any], theirs
     for row in ROWS:
         if node.op_type in row.operators and row.holds(case):
             return row.text
-    kinds = set[str]().union(*map(special_kinds, operands))
+    kinds = kinds_of(node, operands)
     return known_habit("onnxruntime", {node.op_type: kinds}) if kinds else ""

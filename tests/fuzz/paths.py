@@ -33,7 +33,19 @@ from trust.judge import ROUNDING, nudged, units
 
 from .inexact import MOST, largest, noises
 from .maker import OPSETS
-from .running import CRASHED, SECONDS, Feed, Ours, Outputs, Run, TooSlow, run_file, run_in, run_onnx, time_limit
+from .running import (
+    CRASHED,
+    SECONDS,
+    Feed,
+    Ours,
+    Outputs,
+    Run,
+    TooSlow,
+    run_file,
+    run_in,
+    run_made,
+    time_limit,
+)
 from .settle import ROUNDS, TooLong, is_narrow, opset_of, plain, settled, shown_value
 
 TARGETS: dict[str, dict[str, Any]] = {
@@ -436,7 +448,7 @@ def _path(
     if path != "mdf":
         yield Event(path, "")
         onnx_file = entry.runtime == "onnxruntime"
-        run = run_onnx(made, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
+        run = run_made(made, source, feeds, names) if onnx_file else run_file(entry.runtime, made, feeds, names, **more)
         habits = _habits(entry.runtime, hub, made, run, feeds, wanted, limits)
         also = [own if habit is None else habit for habit, own in zip(habits, theirs, strict=True)]
         if not onnx_file:
@@ -468,7 +480,9 @@ def _path(
     if asked or bad == WRONG:
         yield Event(f"verdict on {path}", "")
         yield from _verdict(path, source, folder, made, options, job, bad, proof and bad != WRONG)
-    yield from _back(path, made, folder, feeds, wanted, limits, known, names, dice, also, truth.loads, narrowed, hub)
+    yield from _back(
+        path, made, source, folder, feeds, wanted, limits, known, names, dice, also, truth.loads, narrowed, hub
+    )
     if not bad:
         yield Event(path, FINE)
 
@@ -575,6 +589,7 @@ def _verdict(
 def _back(
     path: str,
     made: Path,
+    source: Path,
     folder: Path,
     feeds: Sequence[Feed],
     wanted: Sequence[Any],
@@ -599,7 +614,7 @@ def _back(
     except Exception as error:
         yield Event(where, _kind(error), _told(error))
         return
-    run = run_onnx(back, feeds, names)
+    run = run_made(back, source, feeds, names)
     run.coarse |= narrowed
     if path == "mdf":  # which has lists, and no optionals
         run.outputs = [one and _without_lists(one, right) for one, right in zip(run.outputs, wanted, strict=True)]

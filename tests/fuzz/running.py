@@ -50,6 +50,9 @@ what is made of these has no sizes, its pools take no images, and its blocks no 
 these along open axes; its Loop without passes stacks nothing of no size along open axes, which its own bounds of these
 exclude."""
 
+_UNLIKE = "elements of different shapes can't be stacked"
+"""What ONNX Runtime stacks all the same, if they have as many elements."""
+
 Feed = dict[str, Any]
 Outputs = list[Any]
 
@@ -117,10 +120,10 @@ class Ours:
         try:
             with np.errstate(all="ignore"), time_limit(SECONDS):
                 return dict(self._executor.run(feeds)), self._undefined
-        except BackedgeError:
-            if not self._undefined:
+        except BackedgeError as error:
+            if not self._undefined and _UNLIKE not in str(error):
                 raise
-            return {}, self._undefined
+            return {}, self._undefined or str(error)
 
     def _watched(self, node: Node, call: Call) -> Call:
         given = [value if value is not None and _is_given(value) else None for value in node.inputs]
@@ -206,6 +209,16 @@ def _run_apart(oracle: str, path: Path, feeds: Sequence[Feed], names: Sequence[s
 
 def _as_fault(error: str, limits: Sequence[str] = ONNXRUNTIME_LIMITS) -> str:
     return f"fault: {error}" if any(re.search(reason, error) for reason in limits) else error
+
+
+def run_made(path: Path, source: Path, feeds: Sequence[Feed], names: Sequence[str]) -> Run:
+    """`run_onnx`, where ONNX Runtime runs the source, too: what it can't run of that it may not run of others."""
+    run = run_onnx(path, feeds, names)
+    if any(run.errors) and not run.refused:
+        own = run_onnx(source, feeds, names)
+        pairs = zip(run.errors, own.errors, strict=True)
+        run.errors = [f"fault: so is the model: {mine}" if mine and theirs else mine for mine, theirs in pairs]
+    return run
 
 
 def run_onnx(path: Path, feeds: Sequence[Feed], names: Sequence[str]) -> Run:

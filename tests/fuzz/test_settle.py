@@ -14,7 +14,7 @@ from backedge.convert.files import load, to_hub
 from backedge.runtime.kernels import KERNELS, norm
 
 from .paths import DOUBT, EXECUTOR, EXPLAINED, Event, Job, Ours, Truth, apart, examine, settle, shown
-from .running import run_file, run_in, run_onnx
+from .running import run_file, run_in, run_made, run_onnx
 from .settle import settled
 
 Feed = dict[str, Any]
@@ -232,6 +232,13 @@ def test_pads_below_nothing_are_no_truth(stride: int, tmp_path: Path) -> None:
             {"x": np.ones((2, 1)), "k": np.zeros((1, 2, 1))},
         ),
         (
+            """g (int64 n, float[1, 2] x) => (float[a, b, c] y) {
+                z, y = Loop (n, , x) <body = b (int64 i, bool go, float[p, q] v)
+                    => (bool on, float[q, p] w, float[p, q] u) {
+                    on = Identity (go) w = Transpose (v) u = Identity (v) }> }""",
+            {"n": np.array(2), "x": np.ones((1, 2))},
+        ),
+        (
             """g (float[1, 1, n] x) => (float[1, 1, m] y) {
                 y = AveragePool <kernel_shape = [2], strides = [2], count_include_pad = 1> (x) }""",
             {"x": np.ones((1, 1, 1))},
@@ -241,10 +248,22 @@ def test_pads_below_nothing_are_no_truth(stride: int, tmp_path: Path) -> None:
 def test_what_only_onnx_runtime_takes_is_no_error_of_ours(text: str, feed: dict, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), path)
-    feed = {name: value.astype(np.int64 if name == "k" else np.float32) for name, value in feed.items()}
+    feed = {name: value.astype(np.int64 if name in ("k", "n") else np.float32) for name, value in feed.items()}
     assert run_file("onnxruntime", path, [feed], ["y"]).outputs[0] is not None
     run = run_in(Ours(to_hub(load(path))), [feed], ["y"])
     assert run.outputs == [None] and run.errors[0].startswith("fault: ")
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_what_is_not_run_of_the_model_either_is_no_fault_of_the_file(runs: bool, tmp_path: Path) -> None:
+    """Indices beyond the data, which ONNX Runtime refuses."""
+    source, made = tmp_path / "source.onnx", tmp_path / "made.onnx"
+    text = '<ir_version: 10, opset_import: ["" : 21]> g (float[2] x, int64 k) => (float y) { y = %s }'
+    onnx.save(onnx.parser.parse_model(text % ("ReduceSum <keepdims = 0> (x)" if runs else "Gather (x, k)")), source)
+    onnx.save(onnx.parser.parse_model(text % "Gather (x, k)"), made)
+    feed = {"x": np.ones(2, np.float32), "k": np.array(5)}
+    (error,) = run_made(made, source, [feed], ["y"]).errors
+    assert error and error.startswith("fault: ") != runs
 
 
 @pytest.mark.parametrize(("value", "told"), [(0.1765017, True), (0.0, False)])
