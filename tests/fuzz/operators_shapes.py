@@ -26,8 +26,8 @@ def _(c: Call) -> Picked:
 def _reduction(c: Call) -> Picked:
     picked = plain(c)
     x, along = (*picked[0], None)[:2]
-    if x is not None and along is not None and np.size(along.example) > x.rank:
-        raise Missing  # ONNX Runtime takes whatever axes of a scalar
+    if x is not None and along is not None and (along.rank != 1 or np.size(along.example) > x.rank):
+        raise Missing  # ONNX Runtime takes whatever axes of a scalar, and any that are none
     return picked
 
 
