@@ -47,7 +47,7 @@ def batch_normalization(attrs: Attributes, x: Array, scale: Array, bias: Array, 
         extra = (*running, *saved)
         less, factor, more = affine(current_mean, current_var)
     else:
-        less, factor, more = attrs.prepared((1, 2, 3, 4), lambda: affine(mean, var), f"rank {x.ndim}")
+        less, factor, more = attrs.prepared((1, 2, 3, 4), lambda: affine(mean, var), f"{x.shape[1:2]} of rank {x.ndim}")
     y = np.asarray(wide - less)
     y *= factor
     y = attrs.between(y)

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+from backedge.convert import to_hub
+from backedge.convert.onnx.read import read_model
+from backedge.runtime.executor import Executor
 from backedge.runtime.kernels.base import ExecutionError
-from onnx import TypeProto, helper
+from onnx import TypeProto, helper, parser
 
 from .one import run_op
 
@@ -139,3 +142,14 @@ def test_a_step_of_training_takes_states_of_the_tensor_s_shape(index: int) -> No
     inputs[index] = inputs[index][:1]
     with pytest.raises(ExecutionError, match=r"a gradient or state of the shape \[1\], which must be \[3\]"):
         run_op("Momentum", *inputs, outputs=2, domain="ai.onnx.preview.training", **settings)
+
+
+def test_constants_of_a_normalization_fit_each_call() -> None:
+    """What is made of them is kept for the next call, which may have other channels."""
+    text = """<ir_version: 9, opset_import: ["": 16]> g (float[a, b, c] x) => (float[d, e, f] y) <float[0] s = {}> {
+        y = BatchNormalization (x, s, s, s, s) }"""
+    executor = Executor(to_hub(read_model(parser.parse_model(text))))
+    for _ in range(2):
+        assert executor.run({"x": np.zeros((1, 0, 2), np.float32)})["y"].shape == (1, 0, 2)
+        with pytest.raises(ExecutionError, match="for 1 channels"):
+            executor.run({"x": np.zeros((1, 1, 2), np.float32)})

@@ -68,3 +68,16 @@ def test_sequences(openvino: Runner, kind: str, steps: int, batch: int, layout: 
     found = openvino.lowered(graph_of(text, 21), [feeds])[0]
     for one, sizes in zip(found, [every, last, last][: len(found)], strict=True):
         np.testing.assert_array_equal(one, np.zeros(sizes, np.float32), strict=True)
+
+
+def test_channels_that_only_what_normalizes_them_says_are_none(openvino: Runner) -> None:
+    text = """g (float[a, b, c] x, int64[2] parts) => (float[d, e, f] y) <float[0] s = {}> {
+        none, rest = Split <axis = 1> (x, parts)
+        z = BatchNormalization (none, s, s, s, s)
+        y = Concat <axis = 1> (z, rest)
+    }"""
+    feeds = {"x": np.arange(6, dtype=np.float32).reshape(1, 2, 3), "parts": np.array([0, 2])}
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')
+    (wanted,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    ((found,),) = openvino.lowered(graph_of(text, 21), [feeds])
+    np.testing.assert_array_equal(found, wanted)

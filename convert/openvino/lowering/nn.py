@@ -321,8 +321,10 @@ def batch_normalization(op: Builder, node: Node) -> Value | None:
     """Over the statistics that are given; it is decomposed in training."""
     if flag(node, "training_mode"):
         return None
-    x = required(node, 0)
-    scale, bias, mean, variance = (convert(op, node, required(node, at), dtype_of(node, x)) for at in range(1, 5))
+    x, *given = (required(node, at) for at in range(5))
+    if any(value.tensor.static_shape == (0,) for value in given):
+        return x  # OpenVINO refuses a layer of no channels, of which the data have none, too
+    scale, bias, mean, variance = (convert(op, node, value, dtype_of(node, x)) for value in given)
     return op.BatchNormInference(x, scale, bias, mean, variance, epsilon=_epsilon(node))
 
 
