@@ -5,6 +5,7 @@ Expected values are counted by hand.
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from backedge.convert import to_hub
@@ -88,10 +89,16 @@ def test_float64(openvino: Runner) -> None:
     np.testing.assert_array_equal(found, np.array([[-0.5, 1.5]]), strict=True)
 
 
-@pytest.mark.parametrize("type_", ["int64[0]", "float[N]", "bool", "float16[2, 3]"])
+@pytest.mark.parametrize("type_", ["int64[0]", "float[N]", "bool", "float16[2, 3]", "float8e5m2[2]", "float8e4m3fn[0]"])
 def test_whatever_the_input_is(openvino: Runner, type_: str) -> None:
     """An input without elements, or of NaN, decides of nothing."""
-    x = {"int64[0]": np.zeros(0, np.int64), "float[N]": np.full(3, np.nan, np.float32), "bool": np.array(True)}
+    x = {
+        "int64[0]": np.zeros(0, np.int64),
+        "float[N]": np.full(3, np.nan, np.float32),
+        "bool": np.array(True),
+        "float8e5m2[2]": np.full(2, np.nan, ml_dtypes.float8_e5m2),
+        "float8e4m3fn[0]": np.zeros(0, ml_dtypes.float8_e4m3fn),
+    }
     feed = x.get(type_, np.full((2, 3), -np.inf, np.float16))
     ((found,),) = openvino.lowered(model(f"{LOOP} r = Identity (s)", f"{type_} x"), [{"x": feed}])
     np.testing.assert_array_equal(found, ROWS)

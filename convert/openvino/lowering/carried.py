@@ -22,7 +22,7 @@ from .. import result_types as types
 from ..layers import LAYERS
 from .assembly import Assembly
 from .large_integers import chosen
-from .tools import i64, shape_of, vector
+from .tools import i64, nought_of, shape_of, vector
 
 _VIEWS = frozenset(["Identity", "Reshape", "Squeeze", "Unsqueeze"])
 _FRESH = frozenset(
@@ -127,9 +127,7 @@ def with_initial_value(assembly: Assembly, value: Value, entered: Value, operand
     axes = list(range(len(sizes))) if losing else differing
     if not axes:
         return value
-    flat = vector(body, entered)
-    same = body.Convert(body.Equal(flat, flat), destination_type="i64")
-    nothing = body.Minimum(body.ReduceSum(same, i64(body, [0]), keep_dims=False), i64(body, 0))
+    nothing = nought_of(body, vector(body, entered))
     if any(_is_short(value, axis, first[axis]) for axis in axes):  # of a part OpenVINO would know how large it can be
         own = own_memory(assembly, value)
         return body.Reshape(own, body.Add(shape_of(body, value), nothing), special_zero=False)

@@ -17,7 +17,7 @@ from ....passes.types import DType, tensor
 from ..dialect import BODY_MAPS, InputMap
 from ..origin import ORIGIN
 from .context import Context
-from .tools import i64, slice_axis, vector
+from .tools import nought_of, slice_axis, vector
 
 
 def hide_constants(graph: Graph, builder: Callable[[Graph], Builder], context: Context) -> None:
@@ -74,9 +74,7 @@ class _Hiding:
             raise Unsupported(
                 node, "OpenVINO runs a loop of constants while it compiles, and fails at sizes known at run time only"
             )
-        first = slice_axis(op, vector(op, source), 0, 1)
-        same = op.Convert(op.Equal(first, first), destination_type="i64")  # nothing where there is no element
-        return op.Minimum(op.ReduceSum(same, i64(op, [0]), keep_dims=False), i64(op, 0))
+        return nought_of(op, slice_axis(op, vector(op, source), 0, 1))
 
     def _handed_in(self, graph: Graph, node: Node) -> Value:
         """A new Parameter of a region; a port of its node feeds it."""
