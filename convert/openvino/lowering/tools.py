@@ -102,7 +102,7 @@ def vector(op: Builder, value: Value) -> Value:
 def nought_of(op: Builder, values: Value) -> Value:
     """0, i64 [], made of a vector that isn't text: OpenVINO doesn't know it before the run."""
     dtype = values.tensor.dtype
-    if dtype.is_float and dtype.bits < 16:  # the CPU compares none of 8 bits
+    if dtype is not None and dtype.is_float and dtype.bits < 16:  # the CPU compares none of 8 bits
         values = op.Convert(values, destination_type="f32")
     same = op.Convert(op.Equal(values, values), destination_type="i64")  # nothing where there is no element
     return op.Minimum(op.ReduceSum(same, i64(op, [0]), keep_dims=False), i64(op, 0))
