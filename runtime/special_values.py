@@ -127,11 +127,11 @@ _OF_OPERATOR: dict[str, tuple[Special, Callable[..., bool]]] = {
 
 
 def kinds_of(node: Node, operands: Sequence[Any]) -> set[Special]:
-    """What an operator is given, beside what is told of it alone."""
+    """What the operands of an operator hold, with what is told of this operator alone."""
     found = set[Special]().union(*map(special_kinds, operands))
-    kind, holds = _OF_OPERATOR.get(node.op_type, (None, None))
-    if kind is not None and holds is not None and holds(node, *operands):
-        found.add(kind)
+    own = _OF_OPERATOR.get(node.op_type)
+    if own is not None and own[1](node, *operands):
+        found.add(own[0])
     return found
 
 

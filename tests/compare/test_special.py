@@ -180,11 +180,10 @@ def test_openvino_computes_with_wide_integers_as_the_table_says(call, kind, expe
 def test_openvino_takes_denormal_constants_for_0(number, is_told, tmp_path):
     text = f"(float[2] x) => (float[2] y) <float[2] c = {{{number}, {number}}}> {{ y = Mul (x, c) }}"
     x = np.array([2.0**127, 2.0**127], np.float32)
-    outcomes = [
-        *run_file("openvino", saved(text, tmp_path), [{"x": x}]),
-        *run_file("onnxruntime", saved(text, tmp_path), [{"x": x}]),
-    ]
-    found, wanted = (outcome.outputs["y"].tolist() for outcome in outcomes)
+    path = saved(text, tmp_path)
+    found, wanted = (
+        run_file(runtime, path, [{"x": x}])[0].outputs["y"].tolist() for runtime in ("openvino", "onnxruntime")
+    )
     assert (wanted, found) == ([number * 2.0**127] * 2, [0.0 if is_told else number * 2.0**127] * 2)
     assert ("denormal constants" in known_habit("openvino", watched(text, tmp_path, x=x))) == is_told
 
@@ -350,10 +349,8 @@ def test_operators_in_loops_and_branches_are_watched(tmp_path):
 @pytest.mark.parametrize(("largest", "is_told"), [(2.0**127, True), (2.0**20, False)])
 def test_xla_divides_by_the_reciprocal_of_what_it_spreads(call, largest, is_told, tmp_path):
     pytest.importorskip("jaxlib")
-    path, made = (
-        saved(f"(float[1, 2] x, float[1, 1] m) => (float[1, 2] y) {{ y = {call} }}", tmp_path),
-        tmp_path / "m.hlo",
-    )
+    path = saved(f"(float[1, 2] x, float[1, 1] m) => (float[1, 2] y) {{ y = {call} }}", tmp_path)
+    made = tmp_path / "m.hlo"
     convert(path, made, verify=0)
     feeds = {"x": np.array([[largest, largest / 2]], np.float32), "m": np.array([[largest]], np.float32)}
     (found,) = run_file("xla", made, [feeds])

@@ -90,6 +90,13 @@ def single(
     inputs = [helper.make_value_info(name, proto(type)) for name, type in types.items()]
     outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
     graph = helper.make_graph([node], "g", inputs, outputs)
+    return model_of(graph, opset, ir, functions)
+
+
+def model_of(
+    graph: onnx.GraphProto, opset: int, ir: int, functions: Iterable[onnx.FunctionProto] = ()
+) -> onnx.ModelProto:
+    """A model of a graph that may have classical operators, and calls of these functions."""
     imports = [helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", 3)]
     functions = list(functions)
     if functions:

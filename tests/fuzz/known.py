@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 from backedge.passes.attributes import NodeAttributes
 from backedge.passes.graph import Node
-from backedge.passes.windows import windows
+from backedge.passes.windows import extent, windows
 from backedge.runtime.compare.special import known_habit
 from backedge.runtime.special_values import hardly_deviates, kinds_of, outweighs
 from trust.judge import ROUNDING, units
@@ -342,7 +342,7 @@ def _negative_pads(case: Case) -> bool:
     kernel = given.get("kernel_shape") or np.shape(case.operands[1])[2:]
     steps = given.get("strides", [1] * len(kernel))
     gaps = given.get("dilations", [1] * len(kernel))
-    wider = any(step > (size - 1) * gap + 1 for step, size, gap in zip(steps, kernel, gaps, strict=False))
+    wider = any(step > extent(size, gap) for step, size, gap in zip(steps, kernel, gaps, strict=False))
     return given.get("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER") and wider
 
 
@@ -385,7 +385,7 @@ def _larger_than_image(case: Case) -> bool:
     kernel = given.get("kernel_shape", ())
     gaps, pads = given.get("dilations", [1] * len(kernel)), given.get("pads", [0] * 2 * len(kernel))
     spans = zip(sizes, kernel, gaps, pads, pads[len(kernel) :], strict=False)
-    unpadded = any(size + before + after < (width - 1) * gap + 1 for size, width, gap, before, after in spans)
+    unpadded = any(size + before + after < extent(width, gap) for size, width, gap, before, after in spans)
     return unpadded and not given.get("ceil_mode", 0) and given.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
 
 

@@ -183,12 +183,7 @@ class Maker:
         """A constant: an initializer (of the model), or a node here, where the opset's Constant gives its type."""
         array = np.asarray(array)
         name = self.name("c")
-        type = type_of(array)
-        tensor = (
-            helper.make_tensor(name, ELEMENTS["string"], array.shape, [str(x).encode() for x in array.reshape(-1)])  # type: ignore[arg-type]
-            if type == "tensor(string)"
-            else numpy_helper.from_array(array, name)
-        )
+        type, tensor = type_of(array), tensor_of(array, name)
         is_given = self.opset >= _ANY_CONSTANT or type in _FLOATS
         if s.closed and not is_given:
             raise Missing
@@ -297,13 +292,15 @@ class Maker:
 
     def attempt(self, s: Scope, step: Callable[[Maker, Scope], Any]) -> bool:
         """Let a step add nodes; without effect where it can't."""
-        lists = (s.nodes, s.pool, self.inputs, self.initializers, self.functions, self.emitted)
+        lists: tuple[list[Any], ...] = (
+            s.nodes, s.pool, self.inputs, self.initializers, self.functions, self.emitted,
+        )  # fmt: skip
         state = list(map(len, lists))
         try:
             step(self, s)
         except Missing:
             for items, length in zip(lists, state, strict=True):
-                del items[length:]  # type: ignore[attr-defined]
+                del items[length:]
             return False
         return True
 
@@ -350,6 +347,14 @@ class Maker:
 
     def inner(self, s: Scope, pool: Sequence[Value], closed: bool = False) -> Scope:
         return Scope([*([] if closed else s.pool), *pool], [], s.depth + 1, closed or s.closed)
+
+
+def tensor_of(array: np.ndarray[Any, Any], name: str) -> onnx.TensorProto:
+    """An array, of text maybe, as a constant has it."""
+    if type_of(array) != "tensor(string)":
+        return numpy_helper.from_array(array, name)
+    words = [str(word).encode() for word in array.reshape(-1)]
+    return helper.make_tensor(name, ELEMENTS["string"], array.shape, words)  # type: ignore[arg-type]
 
 
 def _uses(graph: onnx.GraphProto, domain: str) -> bool:
@@ -399,4 +404,4 @@ def schemas(opset: int) -> list[defs.OpSchema]:
     return sorted((one for one in found.values() if not one.deprecated), key=lambda one: one.name)
 
 
-__all__ = ["NARROW", "OPSETS", "Emitted", "Maker", "Missing", "Scope", "Value", "schemas"]
+__all__ = ["NARROW", "OPSETS", "Emitted", "Maker", "Missing", "Scope", "Value", "schemas", "tensor_of"]

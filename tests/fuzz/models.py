@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -199,6 +198,21 @@ def keep(folder: Path, found: Found, event: Event, seconds: float = 60.0) -> Non
     (where / "shows.txt").write_text(f"{line}\n{text}\n{feed}\n")
 
 
+def tell(found: Found, folder: Path | None) -> None:
+    """A line for each finding, which goes to the folder, if there is one."""
+    for event in found.findings:
+        print(f"{found.seed} {event.path}: {event.kind}: {event.text[:300]}", flush=True)
+        if folder:
+            keep(folder, found, event)
+
+
+def tell_counts(counts: Counter[str], start: float) -> None:
+    """How long it took, and how often everything was seen."""
+    print(f"{time.monotonic() - start:.0f} s")
+    for key, count in sorted(counts.items()):
+        print(f"{count:5} {key}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=50)
@@ -210,7 +224,7 @@ def main() -> None:
     parser.add_argument("--opset", type=int)
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
-    counts: Counter[Any] = Counter()
+    counts: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
     first: dict[str, int] = {}
     start = time.monotonic()
@@ -223,13 +237,8 @@ def main() -> None:
             if event.kind in ("refused", UNKNOWN, EXPLAINED):
                 refusals[signature(event)] += 1
                 first.setdefault(signature(event), found.seed)
-        for event in found.findings:
-            print(f"{found.seed} {event.path}: {event.kind}: {event.text[:300]}", flush=True)
-            if given.keep:
-                keep(given.keep, found, event)
-    print(f"{time.monotonic() - start:.0f} s")
-    for key, count in sorted(counts.items()):
-        print(f"{count:5} {key}")
+        tell(found, given.keep)
+    tell_counts(counts, start)
     for key, count in refusals.most_common(80):
         print(f"{count:5} {key} (first: seed {first[key]})")
 

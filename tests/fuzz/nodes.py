@@ -29,13 +29,13 @@ from backedge.convert import convert
 from backedge.convert.files import load, to_hub
 from backedge.convert.format import format_of
 from backedge.passes.errors import Unsupported
-from onnx import helper, numpy_helper
+from onnx import helper
 from trust.judge import ROUNDING, in_child
 
-from .evaluate import proto
-from .maker import OPSETS, Emitted, Maker, Value
-from .models import SILENCE, Found, examined, is_valid, keep
-from .paths import TARGETS, Job, apart, prepare
+from .evaluate import model_of, proto
+from .maker import OPSETS, Emitted, Maker, Value, tensor_of
+from .models import SILENCE, Found, examined, is_valid, tell, tell_counts
+from .paths import TARGETS, Job, apart, ordered, prepare
 from .running import Feed, Ours, Outputs, Run, open_session, run_in, run_onnx
 
 _BATCH = 16
@@ -67,7 +67,9 @@ def alone(seed: int, looped: float) -> Iterator[tuple[str, Job]]:
 def _model_of(maker: Maker, one: Emitted, dice: random.Random, in_loop: bool) -> tuple[onnx.ModelProto, Feed]:
     """One node, and what it is given; in a loop, the results before the first pass and their number, too."""
     given = [value for value in one.given if value.name not in maker.constants or not value.tensor]
-    constants = [_constant(value) for value in one.given if value.name in maker.constants and value.tensor]
+    constants = [
+        tensor_of(value.example, value.name) for value in one.given if value.name in maker.constants and value.tensor
+    ]
     inputs = [_info(value, value.name, dice) for value in given]
     feed = {value.name: value.example for value in given}
     nodes, outputs = [one.node], [_info(value, value.name, None if in_loop else dice) for value in one.made]
@@ -79,13 +81,9 @@ def _model_of(maker: Maker, one: Emitted, dice: random.Random, in_loop: bool) ->
         inputs.append(helper.make_tensor_value_info(_PASSES, onnx.TensorProto.INT64, []))
         nodes = [_loop(one, start, outputs)]
         outputs = [_info(value, name) for name, value in zip(nodes[0].output, one.made, strict=True)]
-    imports = [helper.make_opsetid("", maker.opset), helper.make_opsetid("ai.onnx.ml", 3)]
-    functions = maker.functions if one.node.domain == "local" else []
-    if functions:
-        imports.append(helper.make_opsetid("local", 1))
     graph = helper.make_graph(nodes, "g", inputs, outputs, constants)
     version = max(maker.ir, 4)  # before it initializers are inputs
-    return helper.make_model(graph, opset_imports=imports, ir_version=version, functions=functions), feed
+    return model_of(graph, maker.opset, version, maker.functions if one.node.domain == "local" else ()), feed
 
 
 def _loop(one: Emitted, start: Sequence[str], results: Sequence[onnx.ValueInfoProto]) -> onnx.NodeProto:
@@ -112,15 +110,6 @@ def _info(value: Value, name: str, dice: random.Random | None = None) -> onnx.Va
     return helper.make_value_info(name, proto(value.type, shape if value.tensor else None))
 
 
-def _constant(value: Value) -> onnx.TensorProto:
-    array = np.asarray(value.example)
-    if value.element == "string":
-        return helper.make_tensor(
-            value.name, onnx.TensorProto.STRING, array.shape, [str(x).encode() for x in array.flat]
-        )
-    return numpy_helper.from_array(array, value.name)
-
-
 # looking --------------------------------------------------------------------------------------------
 
 
@@ -132,12 +121,8 @@ def differs(job: Job, names: Sequence[str], right: Outputs, folder: Path) -> boo
         if not job.paths:
             return _is_other(right, run_in(Ours(to_hub(load(source))), job.feeds, names))
         (path,) = job.paths
-        options = dict(TARGETS[path])
-        made, back = folder / options.pop("to"), folder / "back.onnx"
-        if path == "opset":
-            options["opset"] = job.opset
-        if path in ("hlo", "stateful"):
-            options["shapes"] = {name: list(np.shape(value)) for name, value in job.feeds[0].items()}
+        name, options = ordered(path, job.opset, job.feeds[0])
+        made, back = folder / name, folder / "back.onnx"
         try:
             convert(source, made, verify=0, force=True, **options)
         except Unsupported:
@@ -249,14 +234,9 @@ def main() -> None:
             found = Found(job.seed, job, examined(job))
             counts["examined"] += 1
             counts["examined: fine"] += not found.findings
-            for event in found.findings:
-                counts[f"{event.path}: {event.kind}"] += 1
-                print(f"{job.seed} {event.path}: {event.kind}: {event.text[:300]}", flush=True)
-                if given.keep:
-                    keep(given.keep, found, event)
-    print(f"{time.monotonic() - start:.0f} s")
-    for key, count in sorted(counts.items()):
-        print(f"{count:5} {key}")
+            counts.update(f"{event.path}: {event.kind}" for event in found.findings)
+            tell(found, given.keep)
+    tell_counts(counts, start)
 
 
 if __name__ == "__main__":

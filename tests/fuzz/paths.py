@@ -412,21 +412,31 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error)[:200]} at {where}"
 
 
+def ordered(path: str, opset: int | None, feed: Feed) -> tuple[str, dict[str, Any]]:
+    """The name of the file that is made on a path, and what `convert` is told: the sizes of a feed where all must be
+    known."""
+    options = dict(TARGETS[path])
+    name = options.pop("to")
+    if path == "opset":
+        options["opset"] = opset
+    if path in ("hlo", "stateful"):
+        options["shapes"] = {given: list(shape) for given, shape in _sizes(feed).items()}
+    return name, options
+
+
 def _path(
     path: str, job: Job, source: Path, folder: Path, truth: Truth, names: list[str], hub: Graph
 ) -> Iterator[Event]:
     dice = random.Random(f"{job.seed} {path}")
-    options = dict(TARGETS[path])
-    folder.mkdir()
-    made = folder / options.pop("to")
-    if path == "opset":
-        options["opset"] = job.opset or dice.choice(OPSETS)
+    opset = (job.opset or dice.choice(OPSETS)) if path == "opset" else None
     asked = dice.random() < job.verdicts
     proof = dice.random() < 0.5
     known = [k for k, one in enumerate(truth.values) if one is not None]
-    if path in ("hlo", "stateful"):  # sizes must be known there
-        feed = job.feeds[known[0] if known else 0]
-        options["shapes"] = {name: list(shape) for name, shape in _sizes(feed).items()}
+    feed = job.feeds[known[0] if known else 0]
+    name, options = ordered(path, opset, feed)
+    folder.mkdir()
+    made = folder / name
+    if "shapes" in options:
         known = [k for k in known if _sizes(job.feeds[k]) == _sizes(feed)]
     try:
         report = convert(source, made, verify=0, **options)
