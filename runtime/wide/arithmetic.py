@@ -224,7 +224,11 @@ class _Operator:
     def _quotient(self, noise: Noise, ratio: Array, divisor: Array) -> Array:
         kind = noise.rounded_type(self._inner)
         rounded = is_another_product(ratio, divisor, kind) if kind in UNITS else None
-        return noise.result(ratio, self._inner, self._size, rounded=rounded)
+        made = noise.result(ratio, self._inner, self._size, rounded=rounded)
+        if kind in HALVES:  # which some runtimes hand on as they computed them
+            rounded = is_another_product(ratio, divisor, DType.FLOAT32)
+            made = noise.result(made, DType.FLOAT32, self._size, rounded=rounded)
+        return made
 
     def _activated(self, value: Array, rounded: Array | None = None) -> Array:
         """What a pass hands on to the next: off by a share of 1 where libraries compute the function like that."""

@@ -48,7 +48,7 @@ FUNCTIONS = frozenset(
 ABSOLUTE = frozenset(
     """
     Sigmoid Erf Softplus LSTM GRU RNN HardSigmoid HardSwish Elu Selu Celu Gelu Mish Swish SwiGLU LogSoftmax
-    SoftmaxCrossEntropyLoss Sin Cos BlackmanWindow HammingWindow HannWindow
+    ReduceLogSumExp SoftmaxCrossEntropyLoss Sin Cos BlackmanWindow HammingWindow HannWindow
     """.split()  # noqa: SIM905
 )
 

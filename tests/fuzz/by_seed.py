@@ -11,7 +11,7 @@ from functools import partial
 
 from trust.judge import in_child
 
-from .paths import Event
+from .judging import Event
 
 _SILENCE = 60.0
 """Seconds until a stage counts as hanging."""

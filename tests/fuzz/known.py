@@ -134,7 +134,7 @@ def _squares_overflow(case: Case) -> bool:
     limit = float(np.iinfo(kind).max if kind.kind in "iu" else np.finfo(np.float32).max)
     with np.errstate(over="ignore"):
         sizes = np.abs(case.first.astype(np.float64))
-        return bool((np.maximum(sizes, sizes**2).sum(axis=-1) >= limit).any())
+        return bool((np.nansum(np.maximum(sizes, sizes**2), axis=-1) >= limit).any())
 
 
 def _far_away(case: Case) -> bool:
@@ -427,6 +427,7 @@ UNDEFINED = (
     _row("Range", _step_adds_up, "a range whose step ONNX Runtime adds up; the definition multiplies it"),
     _row("Range", _counted_by_rounding, "a range of as many numbers as the type says in which they are counted"),
     _row("Pad", _axes_twice, "an axis named twice"),
+    _row("Tile", lambda case: bool(np.any(case.operands[1] < 0)), "repeats below 0, which copies of nothing hide"),
     _row("CenterCropPad", _sizes_wrap_around, "sizes below 0, of which ONNX Runtime's differences overflow"),
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),
     _row("QuantizeLinear", _nan, "NaN as an integer"),
@@ -472,7 +473,9 @@ UNDEFINED = (
         "numbers whose squares overflow, of which a variance's formula may take others",
     ),
     _row(
-        "LpNormalization ReduceL2", _squares_overflow, "squares that overflow, and that XLA doesn't take of one number"
+        "LpNormalization LpPool ReduceL2",
+        _squares_overflow,
+        "squares that overflow, and that XLA doesn't take of one number",
     ),
     _row(
         "LRN",

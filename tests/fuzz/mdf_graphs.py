@@ -22,7 +22,7 @@ from mdf.engine import Endless, Tree, engine, same
 from mdf.random_models import feeds, model
 
 from .by_seed import main
-from .paths import Event, _told
+from .judging import Event, told
 from .running import Ours, run_file, run_in
 
 TARGETS: dict[str, dict[str, Any]] = {
@@ -73,10 +73,10 @@ def _path(
             convert(given, to, verify=0, **more)
             hub = to_hub(load(to))
         except Unsupported as error:
-            yield Event(where, "refused", _told(error))
+            yield Event(where, "refused", told(error))
             return
         except Exception as error:
-            yield Event(where, "crashed", _told(error))
+            yield Event(where, "crashed", told(error))
             return
         names = {value.name for value in hub.inputs}
         feed = {name: np.asarray(value) for name, value in fed.items() if name in names}

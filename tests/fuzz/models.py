@@ -26,8 +26,9 @@ import onnx
 from trust.feeds import feeds as random_feeds
 from trust.judge import in_child
 
+from .judging import DIFFERENT, EXPLAINED, FINDINGS, UNKNOWN, Event
 from .maker import Maker
-from .paths import DIFFERENT, EXPLAINED, FINDINGS, TARGETS, UNKNOWN, Event, Job, examine, prepare
+from .paths import TARGETS, Job, examine, prepare
 from .reduce import reduced
 from .running import CRASHED
 

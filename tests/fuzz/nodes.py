@@ -33,9 +33,10 @@ from onnx import helper
 from trust.judge import ROUNDING, in_child
 
 from .evaluate import model_of, proto
+from .judging import apart
 from .maker import OPSETS, Emitted, Maker, Value, tensor_of
 from .models import SILENCE, Found, examined, is_valid, tell, tell_counts
-from .paths import TARGETS, Job, apart, ordered, prepare
+from .paths import TARGETS, Job, ordered, prepare
 from .running import Feed, Ours, Outputs, Run, open_session, run_in, run_onnx
 
 _BATCH = 16

@@ -30,11 +30,13 @@ from backedge.convert.files import load, to_hub
 from backedge.passes.errors import Unsupported
 from trust.judge import in_child
 
-from . import paths, running
+from . import running
+from .judging import FINE, REFUSED, UNKNOWN, judged
 from .maker import OPSETS
 from .models import SILENCE, made_apart
-from .paths import FINE, REFUSED, UNKNOWN, Job
+from .paths import Job, prepare
 from .running import CRASHED
+from .truths import JUDGES, truth_of
 
 Converter = Callable[[Path, Path, int], None]
 """A model's file, the file to be written, the opset where one is asked for."""
@@ -77,13 +79,12 @@ def examined(job: Job, way: str) -> Iterator[str]:
         model = onnx.load_model_from_string(job.model)
         names = [value.name for value in model.graph.output]
         runs = {
-            oracle: running.run_file(oracle, source, job.feeds, names, **options)
-            for oracle, options in paths.JUDGES.items()
+            oracle: running.run_file(oracle, source, job.feeds, names, **options) for oracle, options in JUDGES.items()
         }
         runs["executor"] = running.run_in(running.Ours(to_hub(load(source))), job.feeds)
-        truth, _ = paths.truth_of(runs, source, job.feeds, names)
-        known = [k for k, one in enumerate(truth.values) if one is not None]
-        if not known:
+        truth, _ = truth_of(runs, source, job.feeds, model.graph.output)
+        cases = truth.cases(job.feeds)
+        if not cases.feeds:
             yield UNKNOWN
             return
         opset = random.Random(job.seed).choice(OPSETS) if moves else model.opset_import[0].version
@@ -95,12 +96,12 @@ def examined(job: Job, way: str) -> Iterator[str]:
         except Exception:
             yield "raises"
             return
-        feeds, wanted = [job.feeds[k] for k in known], [truth.values[k] for k in known]
-        own = name.endswith(".onnx")
-        run = running.run_onnx(made, feeds, names) if own else running.run_file("openvino", made, feeds, names)
-        others = [truth.theirs[k] for k in known] if own else ()
-        events = paths.judged("way", run, feeds, wanted, [truth.slack[k] for k in known], known, others=others)
-        yield next((event.kind for event in events), FINE)
+        if name.endswith(".onnx"):
+            run = running.run_onnx(made, cases.feeds, names)
+        else:
+            run = running.run_file("openvino", made, cases.feeds, names)
+            cases.others = [None] * len(cases.feeds)
+        yield next((event.kind for event in judged("way", run, cases)), FINE)
 
 
 def main() -> None:
@@ -109,7 +110,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=math.inf)
     given = parser.parse_args()
-    paths.prepare()
+    prepare()
     ways = [way for way in WAYS if way != "onnxsim" or importlib.util.find_spec("onnxsim")]
     counts: dict[str, Counter[Any]] = {way: Counter() for way in ways}
     end = time.monotonic() + 60 * given.minutes

@@ -24,7 +24,7 @@ from jax import lax
 from trust.judge import ROUNDING
 
 from .by_seed import main
-from .paths import Event, _told, apart, shown
+from .judging import Event, apart, shown, told
 from .running import Ours, run_file, run_in
 
 TARGETS = {"onnx": ("made.onnx", "onnxruntime"), "ir": ("made.xml", "openvino"), "mdf": ("made.json", "")}
@@ -287,7 +287,7 @@ def examine(seed: int, targets: Sequence[str]) -> Iterator[Event]:
             try:
                 convert(jax.jit(program, keep_unused=True), made, args=program.inputs, verify=0)
             except Exception as error:
-                yield Event(target, "refused" if isinstance(error, Unsupported) else "crashed", _told(error))
+                yield Event(target, "refused" if isinstance(error, Unsupported) else "crashed", told(error))
                 continue
             for way in filter(None, (runtime, "executor")):
                 yield from _run(target, way, made, program.inputs, runs[0], max(ROUNDING, 8 * noise))

@@ -13,11 +13,13 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from .evaluate import results, single
+from .judging import DEMANDED, FINE, UNRUN, Cases, apart, judged
 from .maker import OPSETS, Maker, Missing, Scope
 from .models import examined, is_valid, make
 from .nodes import alone, differs, truth_of
-from .paths import DEMANDED, FINE, UNRUN, Job, Run, apart, judged
+from .paths import Job
 from .reduce import clean
+from .running import Run
 
 TESTS = Path(__file__).parent.parent
 pytestmark = pytest.mark.fuzz
@@ -88,9 +90,9 @@ def test_results_are_told_apart() -> None:
 
 def test_what_a_format_demands_of_sizes_is_no_finding() -> None:
     for text, kinds in ((f"the size b {DEMANDED['stablehlo']}", []), ("the size b is 0", [UNRUN])):
-        run = Run([None], [text])
-        assert [event.kind for event in judged("stablehlo", run, [{}], [[]], [0.0], [0])] == kinds
-        assert [event.kind for event in judged("ir", run, [{}], [[]], [0.0], [0])] == [UNRUN]
+        run, cases = Run([None], [text]), Cases([{}], [0], [[]], [0.0], [None])
+        assert [event.kind for event in judged("stablehlo", run, cases)] == kinds
+        assert [event.kind for event in judged("ir", run, cases)] == [UNRUN]
 
 
 def test_what_a_runtime_is_known_for_comes_back() -> None:
@@ -132,3 +134,10 @@ def test_nothing_is_wrong(module: str, options: tuple[str, ...]) -> None:
     said = swept(module, *options)
     assert "fine" in said
     assert not [line for line in said.splitlines() if ": wrong: " in line or ": crashed: " in line]
+
+
+@pytest.mark.timeout(600)
+def test_peers_are_given_the_same() -> None:
+    counts = dict(line.split(": ") for line in swept("peers", "--count", "2", "--seed", "5").splitlines())
+    assert counts["backedge, opset"] == counts["backedge, IR"] == "2 fine"
+    assert not [way for way, kinds in counts.items() if "crashed" in kinds]

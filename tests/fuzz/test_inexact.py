@@ -12,7 +12,8 @@ from backedge.convert import load, to_hub
 from trust.judge import ROUNDING
 
 from .inexact import MOST, largest, noises
-from .paths import FINDINGS, Job, Noisy, apart, examine
+from .judging import FINDINGS, Noisy, apart
+from .paths import Job, examine
 
 
 def carried(*given: Any, most: float = MOST) -> float:
@@ -54,6 +55,18 @@ def test_a_loss_near_0_is_what_rounding_leaves(tmp_path) -> None:
     written_out = [-np.log((parts / parts.sum())[0, 2])]
     noise = carried(to_hub(load(tmp_path / "m.onnx")), {"x": x}, right, apart)
     assert ROUNDING < apart(right, written_out) <= 4 * noise
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_logarithm_of_exponentials_near_0_is_what_rounding_leaves(kind: type[np.floating[Any]], tmp_path) -> None:
+    """Of one number, as ONNX's text and some runtimes have it; less the largest one before there is no error."""
+    name = {np.float32: "float", np.float64: "double"}[kind]
+    text = f'<ir_version: 9, opset_import: ["": 18]> g ({name}[2] x) => ({name}[1] y) {{ y = ReduceLogSumExp (x) }}'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    x = np.array([0.00010391088383425218, -np.inf], kind)
+    written_out = np.log(np.exp(x).sum(keepdims=True))
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), {"x": x}, [x[:1]], apart)
+    assert ROUNDING < apart([x[:1]], [written_out]) <= 4 * noise
 
 
 @pytest.mark.parametrize(("far", "told"), [(0.004, True), (4.0, False)])
@@ -158,18 +171,23 @@ def test_a_tie_of_a_scale_known_at_run_time_is_told(scale: float, turns: bool, t
 
 
 @pytest.mark.parametrize(
-    ("step", "turns"), [("y = Unique(d)", True), ("y = Cast<to = 7>(d)", True), ("y = Neg(d)", False)]
+    ("step", "turns"),
+    [("y = Acosh(h)", True), ("y = Unique(h)", True), ("y = Cast<to = 7>(h)", True), ("y = Neg(h)", False)],
 )
 @pytest.mark.parametrize("divisor", [41.0, 2.0])
-def test_a_quotient_by_itself_is_told_where_a_step_follows(step: str, turns: bool, divisor: float, tmp_path) -> None:
-    """41 / 41 is less than 1 by the reciprocal, 2 / 2 isn't."""
-    text = f'<ir_version: 9, opset_import: ["": 18]> g (float[2] x) => (y) {{ d = Div(x, x) {step} }}'
+@pytest.mark.parametrize(("kind", "dtype"), [("float", np.float32), ("float16", np.float16)])
+def test_a_quotient_by_itself_is_told_where_a_step_follows(
+    step: str, turns: bool, divisor: float, kind: str, dtype: type[np.floating[Any]], tmp_path
+) -> None:
+    """41 / 41 is less than 1 by the reciprocal, 2 / 2 isn't; OpenVINO takes that of halves as float32."""
+    text = f"g ({kind}[2] x) => (y) {{ d = Div(x, x) h = Cast<to = 1>(d) {step} }}"
+    text = f'<ir_version: 9, opset_import: ["": 18]> {text}'
     onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
-    feed = {"x": np.float32([divisor, 1])}
+    feed = {"x": dtype([divisor, 1])}
     theirs = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, feed)
     noise = carried(to_hub(load(tmp_path / "m.onnx")), feed, theirs, apart)
     assert np.isinf(noise) == (turns and divisor == 41)
-    assert noise == 0 or np.isinf(noise)
+    assert noise <= 1 or np.isinf(noise)
 
 
 def test_an_output_that_is_all_noise_doesnt_hide_the_others(tmp_path) -> None:

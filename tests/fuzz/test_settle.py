@@ -13,9 +13,11 @@ from backedge.convert import convert
 from backedge.convert.files import load, to_hub
 from backedge.runtime.kernels import KERNELS, norm
 
-from .paths import DOUBT, EXECUTOR, EXPLAINED, Event, Job, Ours, Truth, apart, examine, settle, shown
-from .running import run_file, run_in, run_made, run_onnx
+from .judging import DOUBT, EXECUTOR, EXPLAINED, Event, apart, shown
+from .paths import Job, examine
+from .running import Ours, run_file, run_in, run_made, run_onnx
 from .settle import settled
+from .truths import Truth, settle
 
 Feed = dict[str, Any]
 

@@ -113,6 +113,18 @@ def test_two_states_change_places(openvino: Runner) -> None:
         np.testing.assert_array_equal(found, [p, q, r, s], err_msg=str(given["m"]))
 
 
+def test_products_of_the_captured(openvino: Runner) -> None:
+    """Where an outer product has as many elements as a factor, OpenVINO computes it in the factor's place."""
+    text = """g (int64 m, float[2] x) => (float[m, 1, 2] y) <float[1] half = {0.5}> {
+      y = Loop (m) <body = b (int64 i, bool c) => (bool c2, float[1, 2] s) {
+          c2 = Identity (c) s = Einsum <equation = "i,j->ij"> (half, x) }> }"""
+    graph = raise_graph(read_model(parser.parse_model(HEADER + text)))
+    x = np.float32([2, -4])
+    feeds = [{"m": np.array(n, np.int64), "x": x} for n in (3, 0, 1)]
+    for given, found in zip(feeds, openvino.lowered(graph, feeds, recompile="never"), strict=True):
+        np.testing.assert_array_equal(found[0], np.tile(np.float32([[1, -2]]), (int(given["m"]), 1, 1)))
+
+
 def test_nobody_uses_some_results(openvino: Runner) -> None:
     """A stack, a last value, a whole carried value and a branch's output that nobody uses: OpenVINO fails on some."""
     text = """g (int64 m, bool p, float[2] x) => (float[2] y) <float[1] k = {3}> {

@@ -125,6 +125,42 @@ ROWS = [
         for declared, size, k in (("0", 0, 0), ("n", 0, 0), ("n", 3, 2), ("n", 3, 0))
         for kind, dtype in (("float16", np.float16), ("int64", np.int64))
     ],
+    # OpenVINO makes constants of columns a part of the product, which it then doesn't compile
+    *[
+        Row(
+            f"{kind} by columns of which the number is open",
+            f"g (float[m, k] x, float[k, n] w) => (float[m, n] y) <float[1, 2] c = {{2, -4}}> {{ {text} }}",
+            [f32([[1, 2], [3, -4]]), f32([[1, 0], [0, -1]])],
+            [f32(right)],
+        )
+        for kind, text, right in (
+            ("a bias", "p = MatMul (x, w) y = Add (p, c)", [[3, -6], [5, 0]]),
+            ("a scaled bias", "y = Gemm <alpha = 2.0, beta = 0.5> (x, w, c)", [[3, -6], [7, 6]]),
+            ("a bias of a transposed product", "y = Gemm <transB = 1> (x, w, c)", [[3, -6], [5, 0]]),
+            ("factors behind what is alone", "p = MatMul (x, w) r = Relu (p) y = Mul (c, r)", [[2, 0], [6, -16]]),
+            ("slopes", "p = MatMul (x, w) n = Neg (p) s = Neg (c) y = PRelu (n, s)", [[2, 2], [6, -16]]),
+            ("differences", "p = MatMul (x, w) y = Sub (c, p)", [[1, -2], [-1, -8]]),
+            ("a bias of a sum", 'p = Einsum <equation = "ij,kj->ik"> (x, w) y = Add (p, c)', [[3, -6], [5, 0]]),
+        )
+    ],
+    *[
+        Row(
+            f"{name} of one number and a row",
+            f"g (float[m, k] x, float[k, n] w) => (float[m, n] y) <float[2] c = {{2, 2}}> "
+            f"{{ p = {text} y = Add (p, c) }}",
+            [f32([[1]]), f32([[1, 0]])],
+            [f32([[3, 2]])],
+        )
+        for name, text in (("a product", "MatMul (x, w)"), ("a sum", 'Einsum <equation = "ij,jk->ik"> (x, w)'))
+    ],
+    Row(
+        "a bias from outside by columns of which the number is open",
+        """g (int64 t, float[m, k] x, float[k, n] w) => (float[m, n] y, float[t, m, n] z) <float[2] c = {2, -4}> {
+            y, z = Loop <body = b (int64 i, bool go, float[?, ?] v) => (bool on, float[?, ?] u, float[?, ?] part) {
+                on = Identity (go) p = MatMul (v, w) u = Add (p, c) part = Mul (p, c) }> (t, , x) }""",
+        [np.array(2), f32([[1, 2], [3, -4]]), f32([[1, 0], [0, -1]])],
+        [f32([[5, 2], [7, -4]]), f32([[[2, 8], [6, -16]], [[6, -24], [10, 0]]])],
+    ),
     # OpenVINO loads no Einsum of nothing
     *[
         Row(

@@ -107,7 +107,7 @@ def reduced(
     kinds = [monoid(region, index) for index in range(len(values))]
     dtypes = [dtype_of(node, start) for start in starts]
     static = values[0].tensor.static_shape
-    if static is not None and 0 in (static[axis] for axis in axes):
+    if static is not None and 0 in static:  # nothing is folded, or nothing comes of it
         kept = [size for axis, size in enumerate(static) if axis not in axes]
         return [x.broadcast_to(*kept).value() for x in arrays(op, *starts)]
     if all(has_operator(kind, dtype) for kind, dtype in zip(kinds, dtypes, strict=True)):

@@ -6,10 +6,10 @@
    part, the run fails.
 3. Before a pass it first fills the Parameters of slices, then one back edge after the other. A value that stands in
    the memory of a Parameter is gone by then: one that is a Parameter, and one that was computed in place.
-   Elementwise operators work in place on a reshaped Parameter (though not on a Parameter), SoftMax and its kin on any,
-   and behind what it takes out as it does nothing, such as a Tile by 1; also where SoftMax or MVN is written in smaller
-   operators, of which it makes one. Updates of elements work in place on a Parameter that nobody else reads: that is
-   harmless only where each pass gets a new one.
+   Elementwise operators work in place on a reshaped Parameter (though not on a Parameter), SoftMax and its kin on
+   any, and behind what it takes out as it does nothing, such as a Tile by 1; also where SoftMax or MVN is written in
+   smaller operators, of which it makes one, and where it writes an Einsum as products of what is reshaped. Updates of
+   elements work in place on a Parameter that nobody else reads: that is harmless only where each pass gets a new one.
 4. It fails to compile some loops that hand a Parameter on as it is.
 """
 
@@ -33,7 +33,7 @@ _FRESH = frozenset(
     ]
 )
 """Operators that put their result into memory of its own."""
-_IN_PLACE = frozenset(["GroupNormalization", "MVN", "NormalizeL2", "SoftMax"])
+_IN_PLACE = frozenset(["Einsum", "GroupNormalization", "MVN", "NormalizeL2", "SoftMax"])
 """Operators that put their result into the memory of a Parameter, whoever else reads it, in this pass or the next."""
 _SHIFTS = frozenset(["ReduceMax", "ReduceMean"])
 """What a SoftMax and an MVN subtract from their operand."""

@@ -28,9 +28,6 @@ def gemm(op: Builder, node: Node) -> Value:
     if dtype.is_float and dtype.bits < 32 and (alpha, beta) != (1, 1):  # a product that overflows may be scaled back
         a, b = (convert(op, node, value, DType.FLOAT32) for value in (a, b))
         c = None if c is None else convert(op, node, c, DType.FLOAT32)
-    width = size_of_axis(c, -1) if c is not None and c.rank else None
-    if columns == 0 and width is not None and width > 1:  # OpenVINO's CPU must know it to add up such constants
-        b = with_size(op, b, 0, width)
     product = op.MatMul(a, b, transpose_a=rows == 1, transpose_b=columns == 0)
     if dtype.is_integer and not (alpha.is_integer() and (c is None or beta.is_integer())):
         product = convert(op, node, product, DType.FLOAT64)  # what is added up is truncated

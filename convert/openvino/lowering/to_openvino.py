@@ -27,13 +27,13 @@ from . import (
     shape,
     text,
 )
-from .absolutes import part_absolutes
 from .admission import check_interface, check_types, limits
 from .constant_loops import hide_constants
 from .constants import check_constants, separate_results
 from .context import Context
 from .declared_ranks import settle_ranks
 from .functions import by_function, folded
+from .fusions import part_absolutes, part_products
 from .prune import prune
 from .restore import restore
 from .rt_info import mark
@@ -81,6 +81,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
     part_absolutes(lowered, lambda inner: LayerBuilder(rewriter, inner))
+    part_products(lowered, lambda inner: LayerBuilder(rewriter, inner), context)
     hide_constants(lowered, lambda inner: LayerBuilder(rewriter, inner), context)
     check_constants(lowered)
     separate_results(lowered, rewriter.names)

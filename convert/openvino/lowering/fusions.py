@@ -1,0 +1,79 @@
+"""What OpenVINO makes one layer of, wrongly or in vain, and layers in between of which it doesn't."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ....passes.graph import Graph, Value
+from ....passes.preconditions import required
+from ....passes.rewrite import Builder
+from .. import result_types as types
+from ..layers import LAYERS
+from .carried import hands_on
+from .context import Context
+from .tools import i64
+
+Builders = Callable[[Graph], Builder]
+_BY_COLUMNS = frozenset(["Add", "Divide", "Multiply", "PRelu", "Subtract"])
+_PRODUCTS = frozenset(["Einsum", "MatMul"])
+_UNARY = frozenset(name for name, layer in LAYERS.items() if layer.result is types.SAME)
+
+
+def part_absolutes(graph: Graph, builder: Builders) -> None:
+    """Keep the Abs of a lowered graph from what is joined.
+
+    OpenVINO makes Concat(Abs(x), Abs(y)) of Abs(Concat(x, y)), and of everything else that reads the Concat, too. With
+    an axis more around the Abs it doesn't see the Concat.
+    """
+    found = [(inner, node) for inner, node in graph.walk() if node.op_type == "Abs" and _is_joined(required(node, 0))]
+    for inner, node in found:
+        op = builder(inner)
+        axis = i64(op, [0])
+        made = op.Abs(op.Unsqueeze(required(node, 0), axis))
+        _, node.version = op.rewriter.dialect.resolve("Squeeze")
+        node.op_type = "Squeeze"  # which keeps its result's name
+        inner.set_inputs(node, [made, axis])
+
+
+def _is_joined(value: Value) -> bool:
+    """Whether a value is what a Concat gives, behind layers that may do nothing."""
+    while value.producer is not None and value.producer.op_type != "Concat":
+        if not hands_on(value.producer):
+            return False
+        value = required(value.producer, 0)
+    return value.producer is not None
+
+
+def part_products(graph: Graph, builder: Builders, context: Context) -> None:
+    """Keep constants of columns, such as a bias, from a product of whose columns the number is open.
+
+    OpenVINO computes them as a part of the product, as it does all that is computed of each element alone. Here it
+    doesn't compile that, since it finds other than 0 numbers, or loses them.
+    """
+    for inner in graph.graphs():
+        products: set[Value] = set()
+        for node in inner.topological():
+            if node.op_type in _PRODUCTS:
+                products.update(value for value in node.outputs if _has_open_columns(value))
+            elif node.op_type in _UNARY | _BY_COLUMNS:
+                operands = [value for value in node.inputs if value is not None and not context.is_known(value)]
+                if len(operands) != 1 or operands[0] not in products:
+                    continue
+                if any(_is_of_columns(value) for value in node.inputs if value not in operands):
+                    op, (product,) = builder(inner), operands
+                    same = op.Reshape(product, i64(op, [0] * (product.rank or 0)), special_zero=True)
+                    inner.set_inputs(node, [same if value is product else value for value in node.inputs])
+                else:
+                    products.update(node.outputs)
+
+
+def _has_open_columns(value: Value) -> bool:
+    shape = value.tensor.shape
+    return bool(shape) and not isinstance(shape[-1], int)
+
+
+def _is_of_columns(value: Value | None) -> bool:
+    """Whether a value has several numbers, one for each column."""
+    shape = value.tensor.static_shape if value is not None else None
+    return bool(shape) and math.prod(shape) == shape[-1] > 1
