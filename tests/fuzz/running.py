@@ -37,7 +37,8 @@ AveragePool before version 19 doesn't take 0 for pads that `auto_pad` makes of f
 OneHot takes a depth of 0 for a negative one, which our executor doesn't take, and its Pad reflects no more
 elements than there are, where NumPy's goes back and forth, and its pools have no images without channels or rows. Its
 Conv takes no images smaller than the kernel, of which its QLinearConv makes none, and of version 28 it has the types of
-one Optional alone. A cubic Resize it has of the inner axes of images only. What grows by a part in each of 65,535 passes, it holds many copies of."""
+one Optional alone. A cubic Resize it has of the inner axes of images only. What grows by a part in each of 65,535
+passes, it holds many copies of."""
 
 OPENVINO_LIMITS = (
     "ptr is Null",
