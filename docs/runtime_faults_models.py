@@ -56,21 +56,23 @@ def _fault(runtime: str, title: str, by: str, workaround: str, right: str = "") 
 # how models are run ------------------------------------------------------------------------------
 
 
-def openvino_run(build: Callable[..., Any], *arrays: np.ndarray[Any, Any], open_sizes: bool = False) -> list[Any]:
+def openvino_run(
+    build: Callable[..., Any], *arrays: np.ndarray[Any, Any], open_sizes: bool = False, threads: int = 1
+) -> list[Any]:
     """What OpenVINO's CPU gives for nodes built from one parameter for each array."""
     import openvino as ov
     from openvino import opset15 as op
 
     shapes = [[-1] * array.ndim if open_sizes else list(array.shape) for array in arrays]
     inputs = [op.parameter(shape, ov.Type(array.dtype)) for shape, array in zip(shapes, arrays, strict=True)]
-    return compiled(ov.Model([build(op, *inputs)], inputs, "m"))(list(arrays))[0].tolist()
+    return compiled(ov.Model([build(op, *inputs)], inputs, "m"), threads)(list(arrays))[0].tolist()
 
 
-def compiled(model: Any) -> Any:
+def compiled(model: Any, threads: int = 1) -> Any:
     """A model on OpenVINO's CPU, float32 computed as float32."""
     import openvino as ov
 
-    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads}
     return ov.Core().compile_model(model, "CPU", settings)
 
 
@@ -536,6 +538,23 @@ def openvino_added_to_open_columns() -> tuple[Any, Any]:
         return op.add(op.matmul(x, y, False, False), op.constant(np.float32([[2, 2]])))
 
     return openvino_run(with_bias, np.float32([[1]]), np.float32([[1, 0]]), open_sizes=True), [[3.0, 2.0]]
+
+
+@_fault(
+    "openvino",
+    "What is known to be empty isn't reshaped to a size that follows from its own, with two threads",
+    "Reshape-1, special_zero=false: a 0 in the pattern is a size of 0",
+    "no",
+    right="[[]]",
+)
+def openvino_reshaped_nothing() -> tuple[Any, Any]:
+    def flattened(op: Any, x: Any) -> Any:
+        first, last, step, axis = (op.constant(np.array([number])) for number in (4, 3, 1, 2))
+        nothing = op.slice(x, first, last, step, axis)
+        size = op.reduce_prod(op.shape_of(nothing), op.constant(np.array([0])), True)
+        return op.reshape(nothing, op.concat([step, size], 0), False)
+
+    return openvino_run(flattened, np.zeros((1, 3, 2), np.float32), open_sizes=True, threads=2), [[]]
 
 
 @_fault(

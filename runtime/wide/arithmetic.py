@@ -29,6 +29,7 @@ from .terms import (
     ROUNDED_INSIDE,
     SCALED,
     SHAKEN,
+    SHARES,
     STEPPING,
     TERMS,
     WEIGHED,
@@ -139,7 +140,7 @@ class _Operator:
         self._absolute = name in ABSOLUTE or node.attributes.get("post_transform") in LOGISTIC
         self._inside, self._never_exact = name in ROUNDED_INSIDE, name in NEVER_EXACT
         self._is_mean = name in MEANS
-        self._is_quotient = name == "Div"
+        self._is_quotient, self._is_share = name == "Div", name in SHARES
         self._size = FUNCTION if name in FUNCTIONS or self._absolute else ARITHMETIC
         self._moves = name in MOVES or name in STEPPING
         self._has_floats = any(dtype is not None and dtype.is_float for dtype in outputs)
@@ -176,6 +177,8 @@ class _Operator:
         values = _narrowed(noise, values, self._inputs)
         if self._moves:
             return self._run(values)
+        if self._is_share:
+            return self._share(noise, self._run(values), values[0])
         if self._is_quotient:
             return self._quotient(noise, self._run(values), values[1])
         if not self._shaken:
@@ -230,10 +233,15 @@ class _Operator:
             made = noise.result(made, DType.FLOAT32, self._size, rounded=rounded)
         return made
 
+    def _share(self, noise: Noise, value: Array, operand: Array) -> Array:
+        """A share of an operand: also where it is nothing, or all of it, as runtimes needn't find."""
+        rounded = np.isfinite(operand) & (operand != 0)
+        return noise.result(value, self._inner, self._size, np.maximum(np.abs(operand), 1), rounded)
+
     def _activated(self, value: Array, rounded: Array | None = None) -> Array:
         """What a pass hands on to the next: off by a share of 1 where libraries compute the function like that."""
         noise = self._noise
-        return value if noise is None else noise.result(value, self._inner, self._size, self._absolute, rounded)
+        return value if noise is None else noise.result(value, self._inner, self._size, float(self._absolute), rounded)
 
     def _weights(self, value: Any) -> Any:
         """Numbers that come from sizes or attributes alone: rounded in runs that round what is computed from constants,
@@ -286,7 +294,7 @@ class _Operator:
             return moved
         dtype = (self._outputs[index] if index < len(self._outputs) else None) or DType.FLOAT32
         moved = noise.scaled(moved) if self._is_scaled else moved
-        noisy = noise.result(moved, dtype, self._size * growth(self._terms), self._absolute)
+        noisy = noise.result(moved, dtype, self._size * growth(self._terms), float(self._absolute))
         if not sums:
             return noisy
         return np.where(np.all([noise.exact(one, dtype) for one in sums], axis=0), sums[0], noisy)

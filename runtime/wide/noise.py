@@ -56,12 +56,12 @@ class Noise:
         return rounded_type(dtype, self.coarse)
 
     def result(
-        self, value: Array, dtype: DType, size: float, absolute: bool = False, rounded: Array | None = None
+        self, value: Array, dtype: DType, size: float, least: Array | float = 0.0, rounded: Array | None = None
     ) -> Array:
         """A result of a declared type, off by up to `size` units of its precision (halves: one) where it is inexact.
 
         Args:
-            absolute: units of 1 where the result is less than 1.
+            least: units of this where the result is less.
             rounded: which elements are only near what they are given as.
         """
         kind = self.rounded_type(dtype)
@@ -73,7 +73,7 @@ class Noise:
         if not inexact.any():
             return value
         far = self._far(value.shape, 1.0 if kind in HALVES else size, kind)
-        magnitude = np.maximum(np.abs(value), 1 if absolute else smallest(kind))
+        magnitude = np.maximum(np.abs(value), np.maximum(least, smallest(kind)))
         moved = value + magnitude * self._turned(value, far)
         return np.where(inexact, moved, value).astype(value.dtype, copy=False)
 

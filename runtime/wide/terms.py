@@ -52,6 +52,9 @@ ABSOLUTE = frozenset(
     """.split()  # noqa: SIM905
 )
 
+SHARES = frozenset(("Gelu", "Mish", "Swish"))
+"""Of `ABSOLUTE`, those that are a share of their operand: of a large one, it is off by as much more."""
+
 ANGLES = (2 * math.pi) ** 2
 """For how many terms one of a transform counts, since errors grow by the root of it: its factor's angle, up to 2 pi, is
 rounded before the cosine is."""

@@ -30,6 +30,7 @@ ONNXRUNTIME_LIMITS = (
     r"Invalid input shape: \{",
     r"does not match expected type \(optional\(",
     "'Cubic' mode only supports",
+    r"Type 'tensor\(float8\w+\)' of input parameter \(\w+\) of operator \(F_\d+\)",
     "std::bad_alloc",
 )
 """What ONNX Runtime says of files that are right: it looks for zeros to divide by before it knows what is run, its
@@ -37,8 +38,8 @@ AveragePool before version 19 doesn't take 0 for pads that `auto_pad` makes of f
 OneHot takes a depth of 0 for a negative one, which our executor doesn't take, and its Pad reflects no more
 elements than there are, where NumPy's goes back and forth, and its pools have no images without channels or rows. Its
 Conv takes no images smaller than the kernel, of which its QLinearConv makes none, and of version 28 it has the types of
-one Optional alone. A cubic Resize it has of the inner axes of images only. What grows by a part in each of 65,535
-passes, it holds many copies of."""
+one Optional alone. A cubic Resize it has of the inner axes of images only, and no function of 8-bit floats which
+that doesn't use. What grows by a part in each of 65,535 passes, it holds many copies of."""
 
 OPENVINO_LIMITS = (
     "ptr is Null",
@@ -46,11 +47,12 @@ OPENVINO_LIMITS = (
     "Batch size is zero",
     r"Dimension value: \[ 0, 0\] must be a multiple of divisor",
     r"of type Loop ParameterMismatch: .* is incompatible with provided dimensions: \{0, ",
+    r"shape of input data \(([1-9]\d*\.)*0[.\d]*\) conflicts with the reshape pattern \(([1-9]\d*\.)*0[.\d]*\)",
 )
 """What OpenVINO says of files that are right: its StringTensorPack takes no bounds of no strings that it computes, and
 what is made of these has no sizes, its pools take no images, and its blocks no axis without elements, where a run has
 these along open axes; its Loop without passes stacks nothing of no size along open axes, which its own bounds of these
-exclude."""
+exclude; and what it knows to be empty, it doesn't reshape to a size that it computes of that."""
 
 _UNLIKE = "elements of different shapes can't be stacked"
 """What ONNX Runtime stacks all the same, if they have as many elements."""

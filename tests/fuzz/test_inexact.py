@@ -57,6 +57,18 @@ def test_a_loss_near_0_is_what_rounding_leaves(tmp_path) -> None:
     assert ROUNDING < apart(right, written_out) <= 4 * noise
 
 
+def test_the_tail_of_a_share_is_off_by_a_share_of_its_operand(tmp_path) -> None:
+    """XLA's tanh of -13 isn't -1 but the number above the next."""
+    text = """<ir_version: 9, opset_import: ["": 20]> g (float[2] x) => (float[2] y) {
+        y = Gelu<approximate = "tanh"> (x) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    x = np.float32([-0.1, -7.25472975])
+    right = [np.float32([-0.046017, 0])]
+    xla = [np.float32([-0.046017, -6.4862337e-07])]
+    noise = carried(to_hub(load(tmp_path / "m.onnx")), {"x": x}, right, apart)
+    assert ROUNDING < apart(right, xla) <= 4 * noise
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_a_logarithm_of_exponentials_near_0_is_what_rounding_leaves(kind: type[np.floating[Any]], tmp_path) -> None:
     """Of one number, as ONNX's text and some runtimes have it; less the largest one before there is no error."""
