@@ -10,6 +10,7 @@ what it shows.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import pickle
 import random
@@ -207,8 +208,13 @@ def tell(found: Found, folder: Path | None) -> None:
             keep(folder, found, event)
 
 
-def tell_counts(counts: Counter[str], start: float) -> None:
-    """How long it took, and how often everything was seen."""
+@contextlib.contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Counts, which are told at the end, with how long it took; Ctrl-C is one, too."""
+    counts: Counter[str] = Counter()
+    start = time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt):
+        yield counts
     print(f"{time.monotonic() - start:.0f} s")
     for key, count in sorted(counts.items()):
         print(f"{count:5} {key}")
@@ -225,21 +231,20 @@ def main() -> None:
     parser.add_argument("--opset", type=int)
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
-    counts: Counter[str] = Counter()
     refusals: Counter[str] = Counter()
     first: dict[str, int] = {}
-    start = time.monotonic()
+    end = time.monotonic() + 60 * given.minutes
     seeds = range(given.seed, given.seed + given.count)
     paths = given.paths.split(",")
-    for found in sweep(seeds, paths, given.each, given.verdicts, start + 60 * given.minutes, given.opset):
-        counts["models"] += 1
-        for event in found.events:
-            counts[f"{event.path}: {event.kind}"] += 1
-            if event.kind in ("refused", UNKNOWN, EXPLAINED):
-                refusals[signature(event)] += 1
-                first.setdefault(signature(event), found.seed)
-        tell(found, given.keep)
-    tell_counts(counts, start)
+    with counted() as counts:
+        for found in sweep(seeds, paths, given.each, given.verdicts, end, given.opset):
+            counts["models"] += 1
+            for event in found.events:
+                counts[f"{event.path}: {event.kind}"] += 1
+                if event.kind in ("refused", UNKNOWN, EXPLAINED):
+                    refusals[signature(event)] += 1
+                    first.setdefault(signature(event), found.seed)
+            tell(found, given.keep)
     for key, count in refusals.most_common(80):
         print(f"{count:5} {key} (first: seed {first[key]})")
 

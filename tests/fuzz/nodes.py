@@ -16,7 +16,6 @@ import random
 import tempfile
 import time
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -35,7 +34,7 @@ from trust.judge import ROUNDING, in_child
 from .evaluate import model_of, proto
 from .judging import apart
 from .maker import OPSETS, Emitted, Maker, Value, tensor_of
-from .models import SILENCE, Found, examined, is_valid, tell, tell_counts
+from .models import SILENCE, Found, counted, examined, is_valid, tell
 from .paths import TARGETS, Job, ordered, prepare
 from .running import Feed, Ours, Outputs, Run, open_session, run_in, run_onnx
 
@@ -210,34 +209,33 @@ def main() -> None:
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
     prepare()
-    counts: Counter[str] = Counter()
-    start = time.monotonic()
+    end = time.monotonic() + 60 * given.minutes
     paths, left = given.paths.split(","), list(range(given.seed, given.seed + given.count))
-    while left and time.monotonic() < start + 60 * given.minutes:
-        begun, suspects = 0, list[Job]()
-        last: Job | None = None
-        try:
-            look = partial(looked_at, left[:_BATCH], paths, given.opsets, given.looped, given.verdicts)
-            for one in in_child(look, SILENCE, "fork"):
-                if isinstance(one, int):
-                    begun += 1
-                elif isinstance(one, Job):
-                    last = one
-                else:
-                    counts["nodes"] += 1
-                    suspects += one
-        except ChildProcessError:  # of others before it, maybe
-            counts["ended"] += 1
-            suspects += [replace(last, paths=paths, verdicts=0.0)] if last is not None else []
-        counts["models"] += begun
-        del left[: max(begun, 1)]
-        for job in suspects:
-            found = Found(job.seed, job, examined(job))
-            counts["examined"] += 1
-            counts["examined: fine"] += not found.findings
-            counts.update(f"{event.path}: {event.kind}" for event in found.findings)
-            tell(found, given.keep)
-    tell_counts(counts, start)
+    with counted() as counts:
+        while left and time.monotonic() < end:
+            begun, suspects = 0, list[Job]()
+            last: Job | None = None
+            try:
+                look = partial(looked_at, left[:_BATCH], paths, given.opsets, given.looped, given.verdicts)
+                for one in in_child(look, SILENCE, "fork"):
+                    if isinstance(one, int):
+                        begun += 1
+                    elif isinstance(one, Job):
+                        last = one
+                    else:
+                        counts["nodes"] += 1
+                        suspects += one
+            except ChildProcessError:  # of others before it, maybe
+                counts["ended"] += 1
+                suspects += [replace(last, paths=paths, verdicts=0.0)] if last is not None else []
+            counts["models"] += begun
+            del left[: max(begun, 1)]
+            for job in suspects:
+                found = Found(job.seed, job, examined(job))
+                counts["examined"] += 1
+                counts["examined: fine"] += not found.findings
+                counts.update(f"{event.path}: {event.kind}" for event in found.findings)
+                tell(found, given.keep)
 
 
 if __name__ == "__main__":
