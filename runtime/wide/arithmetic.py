@@ -294,7 +294,8 @@ class _Operator:
             return moved
         dtype = (self._outputs[index] if index < len(self._outputs) else None) or DType.FLOAT32
         moved = noise.scaled(moved) if self._is_scaled else moved
-        noisy = noise.result(moved, dtype, self._size * growth(self._terms), float(self._absolute))
+        rounded = np.ones(moved.shape, bool) if self._never_exact and not self._shaken else None
+        noisy = noise.result(moved, dtype, self._size * growth(self._terms), float(self._absolute), rounded)
         if not sums:
             return noisy
         return np.where(np.all([noise.exact(one, dtype) for one in sums], axis=0), sums[0], noisy)

@@ -188,7 +188,7 @@ FIRST_STEPS: dict[str, tuple[int, ...]] = {
 """Operators in steps, of which the first look at these inputs alone: where those are constants, another file may hold
 rounded what they make of them."""
 
-NEVER_EXACT = frozenset({"BatchNormalization", "DFT", "STFT", "Mod"})
+NEVER_EXACT = frozenset({"BatchNormalization", "BlackmanWindow", "DFT", "STFT", "Mod"})
 """Sums with factors that no type holds, and what some runtimes compute as x - y * floor(x / y): that a type holds a
 result doesn't say that it was rounded nowhere."""
 

@@ -427,6 +427,11 @@ UNDEFINED = (
     _row("Range", _step_adds_up, "a range whose step ONNX Runtime adds up; the definition multiplies it"),
     _row("Range", _counted_by_rounding, "a range of as many numbers as the type says in which they are counted"),
     _row("Pad", _axes_twice, "an axis named twice"),
+    _row(
+        "MelWeightMatrix",
+        lambda case: min(map(float, case.operands[3:])) < 0,
+        "frequencies below 0, whose bins onnx's reference counts from the last",
+    ),
     _row("Tile", lambda case: bool(np.any(case.operands[1] < 0)), "repeats below 0, which copies of nothing hide"),
     _row("CenterCropPad", _sizes_wrap_around, "sizes below 0, of which ONNX Runtime's differences overflow"),
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),

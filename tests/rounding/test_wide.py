@@ -412,6 +412,13 @@ def test_cosines_of_windows_cancel(tmp_path, name: str, size: int, periodic: int
         assert distance(exact, narrow.astype(np.float64), spreads).max() <= 6
 
 
+def test_what_a_blackman_window_begins_with_is_never_exact(tmp_path) -> None:
+    """0.42 - 0.5 + 0.08, in float32: a power of two, 0, or more than that, by the order."""
+    wide = model(tmp_path, "(int64 n) => (float[n] f) { y = BlackmanWindow(n) f = Floor(y) }")
+    found = {wide.noisy({"n": np.array(5)}, Noise(seed))["f"][0] for seed in range(12)}
+    assert found == {0, -1}
+
+
 @pytest.mark.parametrize(("inverse", "length"), [(0, 5), (0, 8), (1, 3), (1, 5), (1, 8), (1, 27)])
 def test_some_inverse_transforms_are_divided_by_a_float32(tmp_path, inverse: int, length: int) -> None:
     """ONNX Runtime's, of lengths that are no power of two; it is the judge of it."""
