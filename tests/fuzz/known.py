@@ -434,6 +434,11 @@ UNDEFINED = (
     ),
     _row("Tile", lambda case: bool(np.any(case.operands[1] < 0)), "repeats below 0, which copies of nothing hide"),
     _row("CenterCropPad", _sizes_wrap_around, "sizes below 0, of which ONNX Runtime's differences overflow"),
+    _row(
+        "Resize Upsample",
+        lambda case: _beyond_single(case) and case.node.attributes.get("mode", "nearest") != "nearest",
+        "integers that float32 doesn't hold, in which shares of them are added up",
+    ),
     _row("Shrink", _beyond_single, "integers that its numbers of float32 don't hold"),
     _row("QuantizeLinear", _nan, "NaN as an integer"),
     _row("DynamicQuantizeLinear", _any_infinite, "NaN as an integer, which the zero point or a quotient is"),

@@ -164,6 +164,7 @@ def test_a_kernel_is_as_large_as_told(sizes: list[int], is_told: bool, tmp_path:
         ("ScatterND (x, i, x)", "updates of rank 4 where the indices need rank 3"),
         ("GatherND <batch_dims = -9> (x, i)", "batch_dims is -9, of tensors of the ranks [4, 2]"),
         ("GatherND <batch_dims = 2> (x, i)", "batch_dims is 2, of tensors of the ranks [4, 2]"),
+        ("GatherND <batch_dims = 1> (w, i)", "batches [1] of indices for [3] of data"),
         ("GRU (x, p, q)", "X is of rank 4; it must be of rank 3"),
         ("GRU (e, p, q)", "its input has 2 features, its weights are for 5"),
         ("LSTM (f, p, q)", "R is [1, 15, 5], which aren't 4 gates of 5 units"),
