@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -1588,6 +1589,13 @@ def xla_spread_divisor() -> tuple[Any, Any]:
 
     x = np.float32([2.0**127, 2.0**126])
     return np.asarray(jax.jit(lambda x: x / x[:1])(x)).tolist(), [1.0, 0.5]
+
+
+@_fault("xla", "Logarithms of what is no power are numbers: the base loses its sign", "IEEE 754: NaN", _NAMED)
+def xla_logarithm_of_a_power() -> tuple[Any, Any]:
+    import jax
+
+    return np.asarray(jax.jit(lambda x: jax.numpy.log(x**0.7))(np.float32([-1, 1]))).tolist(), [math.nan, 0.0]
 
 
 @_fault(

@@ -37,6 +37,10 @@ class Arithmetic(Protocol):
         """What is called for a node: inputs and outputs are held by this arithmetic."""
         ...
 
+    def enter(self, node: Node) -> None:
+        """Take note of a node before its regions are planned."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -206,6 +210,8 @@ def _store(result: Any, slots: list[Any], outputs: tuple[int, ...]) -> None:
 
 
 def _callable(node: Node, context: Context) -> Call:
+    if context.arithmetic is not None:
+        context.arithmetic.enter(node)
     if is_loop(node):
         return context.loop(node, context)
     if is_if(node):

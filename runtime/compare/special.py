@@ -121,6 +121,7 @@ HABITS: Mapping[str, tuple[Habit, ...]] = {
             "Div Normalizer LpNormalization",
             "multiplies by the reciprocal of what it spreads, which is 0 beyond 2^126",
         ),
+        _habit("nan", "Log", "multiplies the logarithm of a base without its sign by the exponent"),
         _WAVES,
         _habit("nan inf", "ConvTranspose", "multiplies them by the zeros that it puts between elements"),
         _habit("nan inf huge", "Cast CastLike", "makes the nearest integer of what no integer is"),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...passes.graph import Node, Value
+from ...passes.loop import Captured, Loop, is_loop
 from ...passes.types import HALVES, DType, OptionalType, SequenceType, TensorType, Type
 from ..kernels.base import Array, Attributes, Kernel, is_float
 from ..plan import Call
@@ -78,6 +79,16 @@ class Wide:
         if isinstance(value, dict):
             return {key: self.value(item) for key, item in value.items()}
         return value
+
+    def enter(self, node: Node) -> None:
+        """Take note of the constants around a node that its regions capture: they are such inside, too."""
+        for region in node.regions.values():
+            pairs: list[tuple[Value | None, Value | None]] = [*zip(region.inputs, node.captures, strict=False)]
+            if is_loop(node):
+                pairs = [(entry.body_input, entry.operand) for entry in Loop(node).of(Captured)]
+            self._constants.update(
+                inner for inner, outer in pairs if inner is not None and outer is not None and self._is_constant(outer)
+            )
 
     def call(self, node: Node, kernel: Kernel, attributes: Attributes) -> Call:
         """What runs one node."""

@@ -359,6 +359,19 @@ def test_xla_divides_by_the_reciprocal_of_what_it_spreads(call, largest, is_told
     assert ("reciprocal" in told) == is_told
 
 
+@pytest.mark.parametrize(("base", "is_told"), [(-4.0, True), (4.0, False)])
+def test_xla_takes_logarithms_of_what_is_no_power(base, is_told, tmp_path):
+    pytest.importorskip("jaxlib")
+    path = saved("(float[1] x, float[1] e) => (float[1] y) { p = Pow(x, e) y = Log(p) }", tmp_path)
+    made = tmp_path / "m.hlo"
+    convert(path, made, verify=0)
+    feeds = {"x": np.array([base], np.float32), "e": np.array([0.5], np.float32)}
+    (found,) = run_file("xla", made, [feeds])
+    assert found.outputs["y"] == np.float32(np.log(2))
+    told = known_habit("xla", SpecialValues(to_hub(load(path))).run(feeds))
+    assert ("without its sign" in told) == is_told
+
+
 def test_a_habit_is_told_of_the_runtime_the_operator_and_the_value():
     assert known_habit("onnxruntime", {"ReduceMax": ["nan"]}).startswith("ReduceMax is given NaN in this trial")
     assert known_habit("onnxruntime", {"ReduceMax": ["inf"], "Relu": ["nan"]}) == ""

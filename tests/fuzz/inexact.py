@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from backedge.passes.errors import BackedgeError
 from backedge.passes.graph import Graph, Node
-from backedge.passes.types import HALVES
+from backedge.passes.types import HALVES, DType
 from backedge.passes.words import words
 from backedge.runtime.wide.arithmetic import element_type
 from backedge.runtime.wide.model import DOUBLE, WIDEST, WideModel, computes_double
@@ -99,6 +99,12 @@ def _is_scaled_at_run_time(node: Node) -> bool:
     return node.op_type == "QuantizeLinear" and node.inputs[1] is not None and node.inputs[1].data is None
 
 
+def _widens(node: Node) -> bool:
+    """What is float64 from here on is as exact as what comes in, which float32 rounded."""
+    kinds = [None if value is None else element_type(value.type) for value in (*node.inputs[:1], *node.outputs)]
+    return node.op_type in ("Cast", "CastLike") and kinds == [DType.FLOAT32, DType.FLOAT64]
+
+
 def _decides(node: Node) -> bool:
     kinds = [element_type(value.type) for value in node.outputs]
     return node.op_type in _DECIDING or (
@@ -110,6 +116,7 @@ def _is_inexact(node: Node) -> bool:
     kinds = [element_type(value.type) for value in node.outputs]
     return (
         node.op_type in _INEXACT
+        or _widens(node)
         or _is_scaled_at_run_time(node)
         or (node.op_type not in MOVES and any(kind in HALVES for kind in kinds))
     )

@@ -110,7 +110,7 @@ def _noise(path: Path, feed: Feed, names: list[str], mine: Outputs | None) -> fl
     """How far the neighbours of the inputs carry the outputs."""
     if mine is None or not any(isinstance(v, np.ndarray) and v.dtype.kind == "f" for v in feed.values()):
         return 0.0
-    moved = run_file("onnxruntime", path, [nudged(feed, seed) for seed in range(2)], names)
+    moved = run_file("onnxruntime", path, [nudged(feed, seed) for seed in range(2)], names, **JUDGES["onnxruntime"])
     return max((apart(mine, one) for one in moved.outputs if one is not None), default=0.0)
 
 

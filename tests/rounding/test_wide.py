@@ -663,6 +663,23 @@ def test_losses_of_halves_are_rounded_between_their_steps(tmp_path) -> None:
     assert distance(exact, np.array(held), spreads) < 6
 
 
+REGIONS = {
+    "Loop": """(int64 n) => (float[a, 2] y) <float[2] k = {0.3, -1.7}> {
+        y = Loop (n) <body = b (int64 i, bool go) => (bool on, float[2] s) { s = Exp (k) on = Identity (go) }> }""",
+    "If": """(bool c) => (float[2] y) <float[2] k = {0.3, -1.7}> {
+        y = If (c) <then_branch = t () => (float[2] s) { s = Exp (k) },
+            else_branch = e () => (float[2] r) { r = Neg (k) }> }""",
+}
+
+
+@pytest.mark.parametrize(("name", "feed"), [("Loop", {"n": np.array(2)}), ("If", {"c": np.array(True)})])
+def test_what_a_region_makes_of_constants_around_it_may_be_held_rounded(tmp_path, name: str, feed) -> None:
+    wide = model(tmp_path, REGIONS[name])
+    exact = wide.exact(feed)[0]["y"]
+    assert wide.rounds_constants
+    assert (wide.noisy(feed, Noise(0, in_constants=True))["y"] != exact).all()
+
+
 PLACES = {
     "GridSample": """g = Constant<value=float[1,1,2,2] {0.3, -0.4, 0.7, 0.1}>()
         y = GridSample<mode="bicubic">(x, g)""",
