@@ -1034,6 +1034,21 @@ def onnxruntime_running_squares() -> tuple[Any, Any]:
 
 @_fault(
     "onnxruntime",
+    "What is dequantized and reshaped, and captured by a branch or a loop, kills the process",
+    "If-21: a branch sees the values around it; without optimization",
+    "no",
+    right="[-1.0]",
+)
+def onnxruntime_captured_quantized() -> tuple[Any, Any]:
+    text = """g (int8 q, bool c) => (float[1] y) <float s = {0.5}, int64[1] one = {1}> {
+        d = DequantizeLinear (q, s) r = Reshape (d, one)
+        y = If (c) <then_branch = t () => (float[1] p) { p = Neg (r) },
+                    else_branch = e () => (float[1] o) { o = Abs (r) }> }"""
+    return onnxruntime_run(text, q=np.int8(2), c=np.array(True)), [-1.0]
+
+
+@_fault(
+    "onnxruntime",
     "InstanceNormalization takes the mean off after it has multiplied",
     "its definition, where what is 0 less its mean leaves the bias",
     "no",
