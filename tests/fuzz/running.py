@@ -29,7 +29,7 @@ ONNXRUNTIME_LIMITS = (
     "Only N can be zero",
     r"Invalid input shape: \{",
     r"does not match expected type \(optional\(",
-    "'Cubic' mode only supports",
+    "'(Cubic|Linear)' mode only supports",
     r"Type 'tensor\(float8\w+\)' of input parameter \(\w+\) of operator \(F_\d+\)",
     "std::bad_alloc",
 )
@@ -38,7 +38,7 @@ AveragePool before version 19 doesn't take 0 for pads that `auto_pad` makes of f
 OneHot takes a depth of 0 for a negative one, which our executor doesn't take, and its Pad reflects no more
 elements than there are, where NumPy's goes back and forth, and its pools have no images without channels or rows. Its
 Conv takes no images smaller than the kernel, of which its QLinearConv makes none, and of version 28 it has the types of
-one Optional alone. A cubic Resize it has of the inner axes of images only, and no function of 8-bit floats which
+one Optional alone. Linear and cubic Resize it has of the inner axes only, and no function of 8-bit floats which
 that doesn't use. What grows by a part in each of 65,535 passes, it holds many copies of."""
 
 OPENVINO_LIMITS = (
