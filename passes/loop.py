@@ -231,6 +231,13 @@ def is_if(node: Node) -> bool:
     return node.op == (DOMAIN, "If")
 
 
+def captured_by(node: Node, region: Graph) -> dict[Value, Value | None]:
+    """Inputs of a region -> the values from outside that they are."""
+    if is_loop(node):
+        return {entry.body_input: entry.operand for entry in Loop(node).of(Captured) if entry.body_input is not None}
+    return dict(zip(region.inputs[len(region.inputs) - node.captured :], node.captures, strict=True))
+
+
 def parts_of(slot: Sliced, sequence: Value | None) -> int | None:
     """How many parts of a sequence a slot slices; None where the size of its axis isn't known."""
     shape = sequence.tensor.shape if sequence is not None else None

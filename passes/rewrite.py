@@ -25,7 +25,7 @@ from .faults import blaming
 from .graph import GIVEN, Graph, Node, Value
 from .infer import constants_around, inferred_once
 from .loop import DOMAIN as HUB_DOMAIN
-from .loop import Captured, Loop, Slot, slot_indices
+from .loop import Slot, captured_by, slot_indices
 from .names import Names
 from .node import ORIGIN
 from .refusals import model_walk
@@ -359,7 +359,7 @@ class Builder:
             rewriter.refusals.append(refusal)
             for region in node.regions.values():
                 inner = self.region(region.name)
-                captured = _captured(node, region)
+                captured = captured_by(node, region)
                 inner.inline(region, [inner.seen_inside(value, captured.get(value)) for value in region.inputs])
         if not all(is_known(value.type) and None not in (value.tensor.shape or ()) for value in node.outputs):
             rewriter.unknown.update(twin.outputs)
@@ -476,13 +476,6 @@ class Builder:
             inner.graph.outputs = inner.inline(region, inner.graph.inputs)
         inner.graph.meta = dict(region.meta)
         return inner.graph
-
-
-def _captured(node: Node, region: Graph) -> dict[Value, Value | None]:
-    """Inputs of a region -> the values from outside that they are."""
-    if node.op == (HUB_DOMAIN, "Loop"):
-        return {entry.body_input: entry.operand for entry in Loop(node).of(Captured) if entry.body_input is not None}
-    return dict(zip(region.inputs[len(region.inputs) - node.captured :], node.captures, strict=True))
 
 
 def _is_origin(meta: Mapping[str, Any] | None) -> bool:

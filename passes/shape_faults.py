@@ -254,15 +254,16 @@ def _grid_fault(node: Node) -> str:
 def _batch_fault(node: Node) -> str:
     """Why so many axes aren't a batch that data and indices share."""
     count = node.attributes.get("batch_dims", 0)
+    if not isinstance(count, int):
+        return _depth_fault(node, 0)
     shapes = [shape for index in range(2) if (shape := known_shape(node, index)) is not None]
     ranks = [*map(len, shapes)]
-    if not isinstance(count, int) or (count >= 0 and (not ranks or count < max(min(ranks), 1))):
-        count = count if isinstance(count, int) else 0
-        batches = [shape[:count] for shape in shapes]
-        if len(batches) == 2 and any(map(differ, *batches)):
-            return f": batches {list(batches[1])} of indices for {list(batches[0])} of data"
-        return _depth_fault(node, count)
-    return f": batch_dims is {count}, of tensors of the ranks {ranks}"
+    if count < 0 or (ranks and count >= max(min(ranks), 1)):
+        return f": batch_dims is {count}, of tensors of the ranks {ranks}"
+    batches = [list(shape[:count]) for shape in shapes]
+    if len(batches) == 2 and any(map(differ, *batches)):
+        return f": batches {batches[1]} of indices for {batches[0]} of data"
+    return _depth_fault(node, count)
 
 
 def _places_fault(node: Node) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...passes.graph import Node, Value
-from ...passes.loop import Captured, Loop, is_loop
+from ...passes.loop import captured_by
 from ...passes.types import HALVES, DType, OptionalType, SequenceType, TensorType, Type
 from ..kernels.base import Array, Attributes, Kernel, is_float
 from ..plan import Call
@@ -83,12 +83,8 @@ class Wide:
     def enter(self, node: Node) -> None:
         """Take note of the constants around a node that its regions capture: they are such inside, too."""
         for region in node.regions.values():
-            pairs: list[tuple[Value | None, Value | None]] = [*zip(region.inputs, node.captures, strict=False)]
-            if is_loop(node):
-                pairs = [(entry.body_input, entry.operand) for entry in Loop(node).of(Captured)]
-            self._constants.update(
-                inner for inner, outer in pairs if inner is not None and outer is not None and self._is_constant(outer)
-            )
+            pairs = captured_by(node, region).items()
+            self._constants.update(inner for inner, outer in pairs if outer is not None and self._is_constant(outer))
 
     def call(self, node: Node, kernel: Kernel, attributes: Attributes) -> Call:
         """What runs one node."""
@@ -148,11 +144,12 @@ class _Operator:
         self._inputs, self._outputs = inputs, outputs
         self._count = TERMS.get(name)
         self._shaken = SHAKEN.get(name, (0,)) if self._count is not None else ()
-        self._absolute = name in ABSOLUTE or node.attributes.get("post_transform") in LOGISTIC
+        is_absolute = name in ABSOLUTE or node.attributes.get("post_transform") in LOGISTIC
+        self._least = 1.0 if is_absolute else 0.0  # what its errors are a share of at least
         self._inside, self._never_exact = name in ROUNDED_INSIDE, name in NEVER_EXACT
         self._is_mean = name in MEANS
         self._is_quotient, self._is_share = name == "Div", name in SHARES
-        self._size = FUNCTION if name in FUNCTIONS or self._absolute else ARITHMETIC
+        self._size = FUNCTION if name in FUNCTIONS or is_absolute else ARITHMETIC
         self._moves = name in MOVES or name in STEPPING
         self._has_floats = any(dtype is not None and dtype.is_float for dtype in outputs)
         if name in ("Cast", "CastLike"):
@@ -252,7 +249,7 @@ class _Operator:
     def _activated(self, value: Array, rounded: Array | None = None) -> Array:
         """What a pass hands on to the next: off by a share of 1 where libraries compute the function like that."""
         noise = self._noise
-        return value if noise is None else noise.result(value, self._inner, self._size, float(self._absolute), rounded)
+        return value if noise is None else noise.result(value, self._inner, self._size, self._least, rounded)
 
     def _weights(self, value: Any) -> Any:
         """Numbers that come from sizes or attributes alone: rounded in runs that round what is computed from constants,
@@ -306,7 +303,7 @@ class _Operator:
         dtype = (self._outputs[index] if index < len(self._outputs) else None) or DType.FLOAT32
         moved = noise.scaled(moved) if self._is_scaled else moved
         rounded = np.ones(moved.shape, bool) if self._never_exact and not self._shaken else None
-        noisy = noise.result(moved, dtype, self._size * growth(self._terms), float(self._absolute), rounded)
+        noisy = noise.result(moved, dtype, self._size * growth(self._terms), self._least, rounded)
         if not sums:
             return noisy
         return np.where(np.all([noise.exact(one, dtype) for one in sums], axis=0), sums[0], noisy)

@@ -32,6 +32,10 @@ FINDINGS = (WRONG, CRASHED, UNLOADED, UNRUN, EXECUTOR, DIFFERENT, UNREAD, DOUBT,
 """What is a fault, of ours or of a runtime's; the most severe first."""
 
 
+def is_demanded(path: str, text: str) -> bool:
+    return path in DEMANDED and DEMANDED[path] in text
+
+
 @dataclass(slots=True)
 class Event:
     """What was seen on a path."""
@@ -171,7 +175,7 @@ def shown(a: Outputs, b: Outputs) -> str:
 def judged(path: str, run: Run, cases: Cases, who: str = "") -> Iterator[Event]:
     """At most one event of each kind, of what `who` found."""
     if run.refused:
-        if cases.feeds and not (path in DEMANDED and DEMANDED[path] in run.refused):
+        if cases.feeds and not is_demanded(path, run.refused):
             yield Event(path, UNLOADED, who + run.refused)
         return
     seen: set[str] = set()
@@ -181,7 +185,7 @@ def judged(path: str, run: Run, cases: Cases, who: str = "") -> Iterator[Event]:
             kind, text = UNRUN, run.errors[n]
             if text.startswith(CRASHED):
                 kind = CRASHED
-            elif text.startswith("fault:") or run.coarse or (path in DEMANDED and DEMANDED[path] in text):
+            elif text.startswith("fault:") or run.coarse or is_demanded(path, text):
                 continue
         elif apart(right, found, run.coarse) > (limit if not run.coarse else 50 * limit):
             kind, text = WRONG, shown(right, found)

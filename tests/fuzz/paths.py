@@ -24,7 +24,6 @@ from backedge.passes.graph import Graph
 from onnx.reference import ReferenceEvaluator
 
 from .judging import (
-    DEMANDED,
     DIFFERENT,
     EXECUTOR,
     EXPLAINED,
@@ -37,6 +36,7 @@ from .judging import (
     WRONG,
     Cases,
     Event,
+    is_demanded,
     judged,
     told,
     unwrapped,
@@ -214,8 +214,7 @@ def _there(path: str, subject: Subject, folder: Path) -> Iterator[Event]:
         for event in judged(path, run, cases):
             bad = event.kind
             yield event
-        if path in DEMANDED:
-            cases = cases.only([n for n, error in enumerate(run.errors) if DEMANDED[path] not in error])
+        cases = cases.only([n for n, error in enumerate(run.errors) if not is_demanded(path, error)])
     try:
         own = Ours(to_hub(load(made)))
     except Exception as error:
@@ -307,6 +306,3 @@ def _without_lists(outputs: Outputs, wanted: Outputs) -> Outputs:
         one[0] if isinstance(one, list) and len(one) == 1 and not isinstance(unwrapped(right), list) else one
         for one, right in zip(outputs, wanted, strict=True)
     ]
-
-
-__all__ = ["FINDINGS", "TARGETS", "Event", "InvalidModel", "Job", "Unsupported", "examine", "prepare"]

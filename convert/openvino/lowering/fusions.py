@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from ....passes.graph import Graph, Value
-from ....passes.preconditions import required
+from ....passes.preconditions import required, size_of_axis
 from ....passes.rewrite import Builder
 from .. import result_types as types
 from ..layers import LAYERS
@@ -15,9 +15,11 @@ from .context import Context
 from .tools import i64
 
 Builders = Callable[[Graph], Builder]
-_BY_COLUMNS = frozenset(["Add", "Divide", "Multiply", "PRelu", "Subtract"])
 _PRODUCTS = frozenset(["Einsum", "MatMul"])
-_UNARY = frozenset(name for name, layer in LAYERS.items() if layer.result is types.SAME)
+_JOINING = frozenset(name for name, layer in LAYERS.items() if layer.result is types.SAME) | {
+    *("Add", "Divide", "Multiply", "Subtract"),
+}
+"""Layers, elementwise ones among them, that OpenVINO may make a part of the product before them."""
 
 
 def part_absolutes(graph: Graph, builder: Builders) -> None:
@@ -55,8 +57,8 @@ def part_products(graph: Graph, builder: Builders, context: Context) -> None:
         products: set[Value] = set()
         for node in inner.topological():
             if node.op_type in _PRODUCTS:
-                products.update(value for value in node.outputs if _has_open_columns(value))
-            elif node.op_type in _UNARY | _BY_COLUMNS:
+                products.update(value for value in node.outputs if value.rank and size_of_axis(value, -1) is None)
+            elif node.op_type in _JOINING:
                 operands = [value for value in node.inputs if value is not None and not context.is_known(value)]
                 if len(operands) != 1 or operands[0] not in products:
                     continue
@@ -66,11 +68,6 @@ def part_products(graph: Graph, builder: Builders, context: Context) -> None:
                     inner.set_inputs(node, [same if value is product else value for value in node.inputs])
                 else:
                     products.update(node.outputs)
-
-
-def _has_open_columns(value: Value) -> bool:
-    shape = value.tensor.shape
-    return bool(shape) and not isinstance(shape[-1], int)
 
 
 def _is_of_columns(value: Value | None) -> bool:

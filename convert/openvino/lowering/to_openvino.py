@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ....passes.graph import NOTES, Graph, Node, Value
 from ....passes.rewrite import Builder, Rewriter, combine
 from ....passes.structure.preparation import prepared
@@ -80,9 +82,10 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     rewriter = Rewriter(OPENVINO, RULES, fallback=_without_rule, context=context)
     lowered = rewriter.run(source, LayerBuilder)
     prune(lowered)
-    part_absolutes(lowered, lambda inner: LayerBuilder(rewriter, inner))
-    part_products(lowered, lambda inner: LayerBuilder(rewriter, inner), context)
-    hide_constants(lowered, lambda inner: LayerBuilder(rewriter, inner), context)
+    builder = partial(LayerBuilder, rewriter)
+    part_absolutes(lowered, builder)
+    part_products(lowered, builder, context)
+    hide_constants(lowered, builder, context)
     check_constants(lowered)
     separate_results(lowered, rewriter.names)
     lowered.meta[NOTES] = [
