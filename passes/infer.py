@@ -204,7 +204,8 @@ def without_axis(shape: Shape | None, axis: int) -> Shape | None:
     return shape[:axis] + shape[axis + 1 :]
 
 
-def _part_type(slot: loops.Sliced, type: Type | None) -> Type | None:
+def part_type(slot: loops.Sliced, type: Type | None) -> Type | None:
+    """The type of what a pass gets of a value of this type."""
     if not isinstance(type, TensorType):
         return None
     if slot.part is None:
@@ -331,7 +332,7 @@ def _infer_loop(node: Node, known: _Inferred) -> Sequence[Type | None]:
                 stated = None if isinstance(entry.slot, loops.Carried) else entry.body_input.type
                 entry.body_input.type = merge(stated, found)
             case loops.Sliced():
-                found = _part_type(entry.slot, entry.operand.type if entry.operand else None)
+                found = part_type(entry.slot, entry.operand.type if entry.operand else None)
                 entry.body_input.type = merge(entry.body_input.type, found)
             case loops.Iteration():
                 entry.body_input.type = tensor(DType.INT64)

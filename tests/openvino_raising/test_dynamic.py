@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,76 @@ def test_sizes_that_a_file_tells_wrongly_of_what_stands_behind_no_borders(tmp_pa
     session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
     np.testing.assert_array_equal(session.run(None, {session.get_inputs()[0].name: fed})[0], right, strict=True)
     assert session.get_outputs()[0].shape == [2, 3]
+
+
+def _loop(fed: ov.Output, sliced: bool = False) -> ov.Node:
+    """Three passes that add the sum of what is fed, or of a row of it, to what is carried; and what the last had."""
+    first, carried = ops.constant(np.float32([1, 2, 3])), ops.parameter([3], np.float32)
+    sizes = [1, *fed.get_shape()[1:]] if sliced else fed.get_shape()
+    given = ops.parameter(sizes, np.float32)
+    listed = ops.reshape(given, np.array([-1]), False)
+    added = ops.add(carried, ops.reduce_sum(listed, np.int64(0), False))
+    results = [ops.result(value) for value in (ops.constant(np.True_), added, ops.abs(given))]
+    made = ops.loop(ops.constant(np.int64(3)), ops.constant(np.True_))
+    made.set_function(ov.Model(results, [carried, given], "body"))
+    made.set_special_body_ports([-1, 0])
+    if sliced:
+        made.set_sliced_input(given, fed, 0, 1, 1, -1, 0)
+    else:
+        made.set_invariant_input(given, fed)
+    made.set_merged_input(carried, first.output(0), results[1].output(0))
+    for result in results[1:]:
+        made.get_iter_value(result.output(0), -1)
+    return made
+
+
+def _sliced(fed: ov.Output) -> ov.Node:
+    return _loop(fed, sliced=True)
+
+
+def _branch(fed: ov.Output) -> ov.Node:
+    """The numbers that are above 0, or how large they are where none is."""
+    most = ops.reduce_max(fed, np.arange(len(fed.get_shape())), False)
+    made = ops.if_op(ops.greater(most, np.float32(0)).output(0))
+    parameters = [ops.parameter(fed.get_shape(), np.float32) for _ in range(2)]
+    layers = [ops.relu(parameters[0]), ops.abs(parameters[1])]
+    bodies = [ov.Model([ops.result(layer)], [one]) for layer, one in zip(layers, parameters, strict=True)]
+    made.set_then_body(bodies[0])
+    made.set_else_body(bodies[1])
+    made.set_input(fed, *parameters)
+    made.set_output(bodies[0].get_results()[0], bodies[1].get_results()[0])
+    return made
+
+
+@pytest.mark.parametrize("declared", [[], [5], [1, 1], [7, 2], [1, 2, 3]], ids=str)
+@pytest.mark.parametrize(
+    ("layer", "fed"),
+    [*itertools.product([_loop, _branch], ([2], [1], [3, 2])), *itertools.product([_sliced], ([3], [3, 2]))],
+    ids=lambda item: getattr(item, "__name__", str(item)).strip("_"),
+)
+def test_sizes_that_a_file_tells_wrongly_of_what_is_fed_to_a_body(
+    tmp_path: Path, layer: Callable[[ov.Output], ov.Node], fed: list[int], declared: list[int]
+) -> None:
+    """A body's parameter has the sizes of what comes in, in OpenVINO."""
+    x = ops.parameter(fed, np.float32, name="x")
+    made = layer(ops.relu(x).output(0))
+    path, dims = tmp_path / "m.xml", "".join(f"<dim>{dim}</dim>" for dim in declared)
+    ov.serialize(ov.Model([ops.abs(value).output(0) for value in made.outputs()], [x], "m"), path)
+    first, *layers = path.read_text().split("<layer ")
+    inside = [index for index, text in enumerate(layers) if 'type="Parameter"' in text][
+        -2 if layer is _branch else -1 :
+    ]
+    for index in inside:
+        text = re.sub('shape="[^"]*"', f'shape="{",".join(map(str, declared))}"', layers[index], count=1)
+        layers[index] = re.sub("<dim>.*</dim>", dims, text, count=1, flags=re.DOTALL)
+    path.write_text("<layer ".join([first, *layers]))
+    numbers = np.random.default_rng(0).normal(size=fed).astype(np.float32)
+    right = list(ov.compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([numbers]).values())
+    convert(path, tmp_path / "m.onnx", verify=0)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    for found, value, wanted in zip(session.run(None, {"x": numbers}), session.get_outputs(), right, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, strict=True)
+        assert len(value.shape) == wanted.ndim
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (2, 0), (0, 2)])

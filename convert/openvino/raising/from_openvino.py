@@ -23,7 +23,6 @@ from ....passes.rewrite import Builder, Rewriter, Rule, combine
 from ....passes.shape_faults import broadcast_fault, reshape_fault, shape_fault
 from ....passes.structure.canonical import canonicalize
 from ....passes.structure.simplify import RemoveDead
-from ....passes.types import TensorType, Type, conflict
 from ..attribute_values import wrong_attribute
 from ..dialect import META, PORT, Net, Port
 from ..interface import take_notes
@@ -59,36 +58,9 @@ from . import (
     suppression,
     text_operators,
 )
+from .declared import Believing, without_ranks, without_sizes
 from .state import States, interface, variables
 from .strings import drop_unpacked
-
-
-class _Believing(Builder):
-    """A builder of the hub that believes the sizes that a file tells of layers, and remembers where inference finds
-    others: then a file is wrong about them."""
-
-    def _carry(self, old: Value, new: Value) -> None:
-        if new.producer is not None and conflict(_sizes(old.type), _sizes(new.type)):
-            self.rewriter.context.is_doubtful = True
-        super()._carry(old, new)
-
-
-def _without_sizes(graph: Graph) -> Graph:
-    """A graph without the sizes that its file tells of layers: what OpenVINO reads it infers anew.
-
-    Ranks count, which a file tells of other layers than ONNX's inference knows them of; so do the sizes of what loops
-    and branches give, which are those of no pass, and of variables, which are attributes.
-    """
-    made = graph.copy()
-    for _, node in made.walk():
-        for value in () if node.regions or node.op_type == "ReadValue" else node.outputs:
-            if isinstance(value.type, TensorType) and value.type.rank is not None:
-                value.type = TensorType(value.type.dtype, (None,) * value.type.rank)
-    return made
-
-
-def _sizes(type: Type | None) -> Type | None:
-    return TensorType(None, type.shape) if isinstance(type, TensorType) else None
 
 
 def _checked(rule: Rule) -> Rule:
@@ -154,10 +126,12 @@ def _remember(graph: Graph, states: States) -> None:
 def _raised(graph: Graph) -> tuple[Graph, States]:
     """With the sizes that the file tells of layers, which inference can't tell of all; without them where they
     contradict what is inferred, unless a layer can't be expressed without."""
-    raised, states = _raised_by(_Believing, graph)
-    if states.is_doubtful or any(reshape_fault(node) or broadcast_fault(node) for _, node in raised.walk()):
+    raised, states = _raised_by(Believing, graph)
+    if states.contradictions.ranks:
+        raised, states = _raised_by(Builder, without_ranks(graph))
+    elif states.contradictions.sizes or any(reshape_fault(node) or broadcast_fault(node) for _, node in raised.walk()):
         with contextlib.suppress(Unsupported):
-            raised, states = _raised_by(Builder, _without_sizes(graph))
+            raised, states = _raised_by(Builder, without_sizes(graph))
     for _, node in raised.walk():
         if found := shape_fault(node):
             raise InvalidModel(f"{node!r}{found}")

@@ -28,6 +28,7 @@ from ....passes.build.expression import INT64_MAX
 from ....passes.constant_analysis import static_truth
 from ....passes.errors import InvalidModel, Unsupported
 from ....passes.graph import Graph, Node, Value
+from ....passes.infer import part_type, without_axis
 from ....passes.loop import Captured, Carried, Condition, Iteration, Sliced, Slot, Stacked, slot_indices
 from ....passes.preconditions import input_of, rank_of, size_of_axis
 from ....passes.rewrite import Builder, collect, rule
@@ -52,14 +53,15 @@ from .support import Results, constant, scalar
 _MOST_COPIED = 64  # elements of a constant that a body gets a copy of
 
 
-def _copied(body: Builder, value: Value) -> Value | None:
-    """A constant of the body in place of a small constant outside; None for anything else."""
+def _copied(body: Builder, parameter: Value, value: Value) -> Value | None:
+    """A constant of the body in place of a small constant outside, for a Parameter; None for anything else."""
     if value.data is None or value.data.size > _MOST_COPIED:
         return None
+    body.rewriter.context.contradictions.compare(parameter.type, value.type)
     return body.const(value.data, name=value.name or "const")
 
 
-def _enter(node: Node, body: Builder, parameter: Value, fed: Value) -> Value:
+def _enter(node: Node, body: Builder, parameter: Value, slot: Slot, fed: Value) -> Value:
     """A body input standing for a Parameter, which `fed` comes in by.
 
     Raises:
@@ -67,7 +69,9 @@ def _enter(node: Node, body: Builder, parameter: Value, fed: Value) -> Value:
     """
     if parameter.tensor.dtype is not fed.tensor.dtype and None not in (parameter.tensor.dtype, fed.tensor.dtype):
         raise InvalidModel(f"{node!r}: {fed.type} is fed to the parameter {parameter.name!r} of {parameter.type}")
-    value = body.graph.add_input(body.claim(parameter.name), parameter.type)
+    found = part_type(slot, fed.type) if isinstance(slot, Sliced) else fed.type
+    entering = body.rewriter.context.contradictions.entering(parameter.type, found, isinstance(slot, Carried))
+    value = body.graph.add_input(body.claim(parameter.name), entering)
     value.meta = parameter.meta
     return value
 
@@ -117,7 +121,7 @@ class _Assembly:
                 self._slot(Carried(), entry.parameter, value)
                 self.leaves.append(result)
             else:
-                twin = _copied(self.inner, value)
+                twin = _copied(self.inner, parameter, value)
                 if twin is not None:
                     self.arguments[entry.parameter] = twin
                 else:
@@ -129,7 +133,7 @@ class _Assembly:
     def _slot(self, slot: Slot, parameter: int, value: Value) -> None:
         self.slots.append(slot)
         self.operands.append(value)
-        self.arguments[parameter] = _enter(self.node, self.inner, self.body.inputs[parameter], value)
+        self.arguments[parameter] = _enter(self.node, self.inner, self.body.inputs[parameter], slot, value)
 
     def _sliced(self, entry: InputMap, value: Value, parameter: Value) -> None:
         part, stride = entry.part_size, entry.stride
@@ -152,11 +156,13 @@ class _Assembly:
             self._slot(slot, entry.parameter, value)
         elif part == 1:  # a single element, others skipped
             axis %= rank_of(self.node, value)
-            self.slots.append(Sliced(axis, start, end, stride, None))
+            slot = Sliced(axis, start, end, stride, None)
+            self.slots.append(slot)
             self.operands.append(value)
-            shape = parameter.tensor.shape
-            kept = None if shape is None else tuple(dim for index, dim in enumerate(shape) if index != axis)
-            element = self.inner.input(parameter.name, TensorType(parameter.tensor.dtype, kept))
+            declared = TensorType(parameter.tensor.dtype, without_axis(parameter.tensor.shape, axis))
+            found = part_type(slot, value.type)
+            entering = self.op.rewriter.context.contradictions.entering(declared, found, False)
+            element = self.inner.input(parameter.name, entering)
             self.arguments[entry.parameter] = self.inner.Unsqueeze(element, self.inner.const([axis]))
         else:
             raise Unsupported(self.node, f"parts of {part} every {abs(stride)} entries")
@@ -346,13 +352,16 @@ def _region(
     for value in captured:
         parameter = next((body.inputs[index] for index, outer in fed.items() if outer is value), None)
         name_ = inner.claim(parameter.name) if parameter is not None else inner.rewriter.names.fresh(value.name)
-        entered[value] = inner.graph.add_input(name_, merge(value.type, parameter.type if parameter else None))
+        entered[value] = inner.graph.add_input(name_, value.type)
     arguments: list[Value] = []
     for index in range(len(body.inputs)):
         value = fed[index]
         inner_value = entered.get(value)
-        if inner_value is None:
-            inner_value = _copied(inner, value)
+        if inner_value is not None:
+            entering = op.rewriter.context.contradictions.entering(body.inputs[index].type, value.type, False)
+            inner_value.type = merge(inner_value.type, entering)
+        else:
+            inner_value = _copied(inner, body.inputs[index], value)
             assert inner_value is not None, value
             entered[value] = inner_value
         arguments.append(inner_value)

@@ -29,6 +29,7 @@ from ....runtime.oracles.states import state_given_name, state_input_name, state
 from ..dialect import DOMAIN
 from ..types import parse_shape
 from ..variables import Variable
+from .declared import Contradictions
 from .origins import Origins
 from .support import Results, element_type
 
@@ -36,7 +37,7 @@ from .support import Results, element_type
 @dataclass
 class States:
     """The variables met so far, by id, which layer became what, where the bytes of strings are asked for, and whether
-    the file tells sizes that inference contradicts.
+    the file tells sizes that aren't those that are inferred.
 
     `Rewriter.context` of a raising.
     """
@@ -47,7 +48,7 @@ class States:
     assigned: dict[str, Node] = field(default_factory=dict)
     origins: Origins = field(default_factory=Origins)
     unpacked: list[tuple[Graph, Node]] = field(default_factory=list)
-    is_doubtful: bool = False
+    contradictions: Contradictions = field(default_factory=Contradictions)
 
 
 def _states(op: Builder, node: Node) -> States:
