@@ -23,10 +23,14 @@ _OF_FLOATS = frozenset(["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"])
 
 
 def _widened(op: Builder, node: Node) -> Value:
-    """The operand in the type that it is reduced in; roots and logarithms of integers are taken in float64."""
+    """The operand in the type that it is reduced in: roots and logarithms of integers are taken in float64, and the sum
+    of a mean may be larger than the mean's type, which is exact in ONNX Runtime and NumPy."""
     x = required(node, 0)
-    if dtype_of(node, x).is_float:
+    kind = dtype_of(node, x)
+    if kind.is_float:
         return cast(op, node, x, working(node, x))
+    if node.op_type == "ReduceMean" and kind is not DType.UINT64:
+        return cast(op, node, x, DType.INT64)
     return cast(op, node, x, DType.FLOAT64) if node.op_type in _OF_FLOATS else x
 
 

@@ -337,6 +337,11 @@ _CASES: dict[str, tuple[Make, tuple[np.ndarray, ...], Any]] = {
         (i32([1, 2], [-1, -2]),),
         i32(1, -1),
     ),
+    "a mean of integers whose sum their type doesn't hold": (
+        lambda op, x: op.ReduceMean(x, ints(op, 1), keepdims=0),
+        (i32([2**31 - 1, 2**31 - 3], [-(2**31), -(2**31) + 5]),),
+        i32(2**31 - 2, -(2**31) + 3),
+    ),
     "a product of halves that float16 doesn't hold before it is scaled": (
         lambda op, x, y: op.Gemm(x, y, y, alpha=0.5),
         (np.array([[300]], np.float16), np.array([[300]], np.float16)),

@@ -690,6 +690,17 @@ def test_numbers_that_are_drawn_are_drawn_twice() -> None:
     assert [node.op_type for node in lowered.nodes] == ["RandomNormalLike", "RandomNormalLike", "Sub"]
 
 
+@pytest.mark.parametrize(("dtype", "number", "made"), [("float", 1, True), ("double", 11, True), ("int32", 6, False)])
+def test_sums_over_the_number_of_their_terms(dtype: str, number: int, made: bool) -> None:
+    """A sum of integers may be more than their type holds, where their mean is exact."""
+    nodes = f"s = ReduceSum<keepdims=0>(x, ax) k = Shape<start=1>(x) n = Cast<to={number}>(k) y = Div(s, n)"
+    model = _model(21, f"{dtype}[b, c] x", nodes, "int64[1] ax = {1}")
+    lowered = lower_graph(to_hub(read_model(model)), 21)
+    assert [node.op_type for node in lowered.nodes if node.op_type.startswith("Reduce")] == [
+        "ReduceMean" if made else "ReduceSum"
+    ]
+
+
 def test_weights_that_are_equal_stay_apart() -> None:
     constants = "float[4] b1 = {0, 0, 0, 0}, float[4] b2 = {0, 0, 0, 0}"
     lowered = lower_graph(to_hub(read_model(_model(21, X, "a = Mul(x, b1) y = Add(a, b2)", constants))), 21)

@@ -125,7 +125,7 @@ def _remember(graph: Graph, states: States) -> None:
 
 def _raised(graph: Graph) -> tuple[Graph, States]:
     """With the sizes that the file tells of layers, which inference can't tell of all; without them where they
-    contradict what is inferred, unless a layer can't be expressed without."""
+    contradict what is inferred, unless a layer can't be expressed without; and without ranks where one is wrong."""
     raised, states = _raised_by(Believing, graph)
     if states.contradictions.ranks:
         raised, states = _raised_by(Builder, without_ranks(graph))

@@ -66,7 +66,13 @@ def bounded(context: Context, node: Node) -> Value | None:
 
 
 def mean(context: Context, node: Node) -> Value | None:
-    """ReduceSum(x, axes) / n is ReduceMean(x, axes), where n elements are summed; with a reciprocal of n, too."""
+    """ReduceSum(x, axes) / n is ReduceMean(x, axes), where n elements are summed; with a reciprocal of n, too.
+
+    Of floats: the sum of integers may be more than their type holds, where the mean is exact all the same.
+    """
+    dtype = node.output.tensor.dtype
+    if dtype is None or not dtype.is_float:
+        return None
     for index in (0, 1) if node.op_type == "Mul" else (0,):
         total, divisor = made_by(node.inputs[index], "ReduceSum"), node.inputs[1 - index]
         shape = certain(total.inputs[0]) if total is not None else None
