@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from backedge.convert import convert, load
 from backedge.convert.files import to_hub
@@ -112,6 +114,24 @@ def test_shapes(tmp_path: Path) -> None:
     batches = [{"x": _floats(size, 4), "w": _floats(4, 3)} for size in (1, 2, 5)]
     text = _check(SHAPES, batches, _shapes, tmp_path)
     assert "mhlo." not in text and 'jax.global_constant = "b"' in text
+
+
+def test_slices_backwards(tmp_path: Path) -> None:
+    """Many that take nothing, or begin and end beyond the axis."""
+    places = [0, 2, -1, -3, 7, -7, -(2**63)]
+    slices = list(itertools.product(places, places, (-1, -2, -3)))
+    constants = [
+        f"int64[1] {name}{at} = {{{number}}}"
+        for at, bounds in enumerate(slices)
+        for name, number in zip(("s", "e", "t"), bounds, strict=True)
+    ]
+    lines = [f"y{at} = Slice (x, s{at}, e{at}, axes, t{at})" for at in range(len(slices))]
+    results = ", ".join(f"float[k{at}, 2] y{at}" for at in range(len(slices)))
+    text = f"g (float[n, 2] x) => ({results}) <int64[1] axes = {{0}}, {', '.join(constants)}> {{ {' '.join(lines)} }}"
+    session = onnxruntime.InferenceSession(_model(text).SerializeToString())
+    names = [value.name for value in session.get_outputs()]
+    batches = [{"x": _floats(size, 2)} for size in (1, 2, 3, 8)]
+    _check(text, batches, lambda **feeds: dict(zip(names, session.run(None, feeds), strict=True)), tmp_path)
 
 
 LOOPS = """loops (float[t, b] xs, float[b] start, bool which) => (float[b] last, float[t, b] all, float[b] filled,

@@ -10,6 +10,7 @@ from backedge.convert.openvino.lowering import lower_graph
 from backedge.passes.loop import Carried, Condition, Iteration, Stacked
 from backedge.passes.types import DType, tensor
 from control_flow.counting import COUNTING
+from onnx import parser
 
 from .hub import Model, boolean, f32, i64
 from .runner import Runner
@@ -50,6 +51,22 @@ def test_trip_counts(openvino: Runner, element: tuple[int | str, ...], reverse: 
         assert outputs[1].shape[0] == wanted[1].shape[0], feed
         if element == (2,) or len(wanted[1]):
             np.testing.assert_array_equal(outputs[1], wanted[1], err_msg=str(feed))
+
+
+def test_what_is_carried_is_computed_as_openvino_counts_passes(openvino: Runner) -> None:
+    """OpenVINO doesn't load a Select of its own condition: the comparison that is carried is the one that tells whether
+    a pass counts."""
+    text = """g (bool x, int64 m, bool go) => (bool y) <int64 zero = {0}, int64 two = {2}> {
+      y = Loop (m, go, x) <body = b (int64 i, bool old, bool v) => (bool again, bool next)
+        { next = GreaterOrEqual (i, zero) again = Less (i, two) }> }"""
+    graph = to_hub(read_model(parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')))
+    feeds = [
+        {"x": boolean(x), "m": i64(passes), "go": boolean(go)}
+        for x in (True, False)
+        for passes, go in ((3, True), (0, True), (2, False), (1, True))
+    ]
+    for fed, (found,) in zip(feeds, openvino.lowered(graph, feeds), strict=True):
+        assert found == (fed["x"] | (fed["go"] & (fed["m"] > 0))), fed
 
 
 @pytest.mark.parametrize("name", COUNTING)

@@ -297,6 +297,15 @@ def test_quantized_products_without_columns(openvino: Runner) -> None:
     assert (y.dtype, y.shape, z.dtype, z.shape) == (np.uint8, (3, 0), np.int32, (3, 0))
 
 
+def test_integer_products_of_columns_without_zero_points(openvino: Runner) -> None:
+    """The zero points of columns of which there are none are a constant without elements."""
+    text = """g (int8[n, m] x, uint8 a0) => (int32[m] y) <uint8[2] a = {5, 3}, int8[0] x0 = {}>
+      { y = MatMulInteger (a, x, a0, x0) }"""
+    fed = {"x": np.zeros((2, 0), np.int8), "a0": np.array(3, np.uint8)}
+    ((y,),) = openvino.lowered(graph_of(text), [fed])
+    assert (y.dtype, y.shape) == (np.int32, (0,))
+
+
 @pytest.mark.parametrize("repeats", [(0,), (3,), (2, 0), (1, 2)])
 def test_repeats_of_an_open_length(openvino: Runner, repeats: tuple[int, ...]) -> None:
     x = np.arange(4, dtype=np.float32).reshape([-1] if len(repeats) == 1 else [2, 2])

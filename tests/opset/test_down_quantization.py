@@ -165,6 +165,14 @@ def test_integer_product_with_zero_points_for_rows_and_columns(target: int) -> N
     assert made.tolist() == [[7, 7], [19, 19]]
 
 
+def test_integer_product_of_no_columns() -> None:
+    text = """(uint8[1, 2] a, int8[n, m] b, uint8 p) => (int32[1, m] y) <int8[0] q = {}>
+        { y = MatMulInteger (a, b, p, q) }"""
+    for target in (9, 8):
+        (made,) = down(text, 10, target, u8([5, 3]), np.zeros((2, 0), np.int8), np.uint8(3))
+        assert (made.dtype, made.shape) == (np.int32, (1, 0))
+
+
 def test_the_longest_integer_product_is_exact() -> None:
     text = "(uint8[1, 1000] a, uint8[1000, 1] b) => (int32[1, 1] y) { y = MatMulInteger (a, b) }"
     a = np.full((1, 1000), 255, np.uint8)

@@ -165,8 +165,8 @@ def _open_slice(start: int, end: int, step: int, size: int) -> SliceDim:
         start = 0
     first, last = _position(start, size, 0, size - 1), _position(end, size, -1, size - 1)
     count = largest(0, (first - last - step - 1) // -step)
-    low = first + (count - 1) * step
-    return SliceDim(low, low + (count - 1) * -step + 1, -step) if step != -1 else SliceDim(low, low + count, 1)
+    span = largest(0, (count - 1) * -step + 1)  # from the last element that is taken to the first one
+    return SliceDim(first + 1 - span, first + 1, -step)
 
 
 def _position(at: int, size: int, lowest: int, highest: int) -> int:

@@ -129,11 +129,13 @@ def slice_(op: Builder, node: Node) -> Results:
     """slice: [start:limit:stride] for each dimension."""
     x = Array(op, input_of(node, 0))
     parts: tuple[SliceDim, ...] = node.attributes.get("slice", ())
-    steps = [
-        1 if isinstance(part.limit, int) and part.limit - part.start <= 1 and isinstance(dim, int) else part.stride
-        for part, dim in zip(parts, x.shape or (), strict=True)
-    ]
+    steps = [1 if _is_short(part) else part.stride for part in parts]
     return x.slice([part.start for part in parts], [part.limit for part in parts], steps).value()
+
+
+def _is_short(part: SliceDim) -> bool:
+    """Whether a slice certainly takes one element at most, for which a step says nothing."""
+    return isinstance(part.start, int) and isinstance(part.limit, int) and part.limit - part.start <= 1
 
 
 @rule(DOMAIN, "pad")

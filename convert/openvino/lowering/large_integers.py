@@ -52,7 +52,12 @@ def rounded(op: Builder, node: Node) -> None:
 
 
 def chosen(op: Builder, condition: Value, a: Value, b: Value) -> Value:
-    """Select, by a condition that isn't computed in one kernel with it, whose other layers know float32 only."""
+    """Select, by a condition that isn't computed in one kernel with it, whose other layers know float32 only.
+
+    Of bools without Select, which OpenVINO doesn't load where what is chosen turns out to be the condition.
+    """
+    if a.tensor.dtype is DType.BOOL:
+        return op.LogicalOr(op.LogicalAnd(condition, a), op.LogicalAnd(op.LogicalNot(condition), b))
     if condition.data is None and _is_large(a) and not (is_small(op, a) and is_small(op, b)) and _takes(op):
         first = i64(op, [0])
         condition = op.ReduceLogicalOr(op.Unsqueeze(condition, first), first, keep_dims=False)
@@ -69,15 +74,12 @@ def is_rounded(op: Builder, constant: Value) -> bool:
 
 @rule("", "Where")
 def where(op: Builder, node: Node) -> Value:
-    """Of bools without Select, which OpenVINO doesn't load where what is chosen turns out to be the condition; what a
-    known condition chooses, as it is: of float64 OpenVINO replaces such a Select that is added to for ever."""
+    """What a known condition chooses as it is: a Select of float64 that is added to OpenVINO replaces for ever."""
     condition, a, b = (required(node, index) for index in range(3))
     holds = same_truth(condition.array())
     taken = a if holds else b
     if holds is not None and taken.tensor.static_shape == node.output.tensor.static_shape is not None:
         return taken
-    if a.tensor.dtype is DType.BOOL:
-        return op.LogicalOr(op.LogicalAnd(condition, a), op.LogicalAnd(op.LogicalNot(condition), b))
     return chosen(op, condition, a, b)
 
 

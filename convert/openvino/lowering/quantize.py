@@ -225,7 +225,7 @@ def _largest_distance(value: Value, zero: Value | None) -> int:
         offset = np.zeros(1)
     if array is not None and array.size and offset is not None and offset.size == 1:
         low, high = int(array.min()), int(array.max())
-    if offset is None:
+    if offset is None or not offset.size:
         return 255
     return max(high - int(offset.min()), int(offset.max()) - low, 1)
 
