@@ -809,6 +809,40 @@ def openvino_size_by_bool() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A Select that chooses its own condition isn't loaded",
+    "Select-1: what the condition or the other bool is",
+    "in IR that is written: bools are chosen by LogicalAnd and LogicalOr",
+)
+def openvino_chosen_condition() -> tuple[Any, Any]:
+    def build(op: Any, x: Any, other: Any) -> Any:
+        above = op.greater(x, op.constant(np.float32(0)))
+        return op.select(above, above, other)
+
+    try:
+        return openvino_run(build, np.float32([1, -1, -2]), np.array([False, False, True])), [True, False, True]
+    except RuntimeError as error:
+        return f"an error: {str(error).strip().splitlines()[-1]}", [True, False, True]
+
+
+@_fault(
+    "openvino",
+    "A FakeQuantize of open sizes by bounds along the third axis isn't loaded",
+    "FakeQuantize-1: bounds that broadcast to the data",
+    "in IR that is written: a QuantizeLinear is made of other layers there",
+)
+def openvino_third_axis_of_bounds() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        low, high = (op.constant(np.float32(bounds).reshape(1, 1, 2)) for bounds in ([0, 0], [3, 6]))
+        return op.fake_quantize(x, low, high, low, high, 4)
+
+    try:
+        return openvino_run(build, np.float32([[[1.1, 1.1]]]), open_sizes=True), [[[1.0, 2.0]]]
+    except RuntimeError as error:
+        return f"an error: {str(error).strip().splitlines()[-1]}", [[[1.0, 2.0]]]
+
+
+@_fault(
+    "openvino",
     "Integers are divided in float32",
     "123456789 is 12345678 times 10, and 9",
     _NAMED,

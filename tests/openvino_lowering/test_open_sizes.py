@@ -297,6 +297,19 @@ def test_quantized_products_without_columns(openvino: Runner) -> None:
     assert (y.dtype, y.shape, z.dtype, z.shape) == (np.uint8, (3, 0), np.int32, (3, 0))
 
 
+@pytest.mark.parametrize("sizes", ["n, m, 2", "n, 3, 2", "2, 3, n", "n, m, 2, k"])
+def test_scales_along_the_third_of_open_axes(openvino: Runner, sizes: str) -> None:
+    """OpenVINO doesn't load a FakeQuantize by them."""
+    text = f"""g (float[{sizes}] x) => (uint8[{sizes}] q, float[{sizes}] y) <float[2] s = {{0.5, 0.25}}>
+      {{ q = QuantizeLinear <axis = 2> (x, s) y = DequantizeLinear <axis = 2> (q, s) }}"""
+    x = np.linspace(-3, 80, 12, dtype=np.float32).reshape(2, 3, 2, *[1] * (sizes.count(",") - 2))
+    scales = f32([0.5, 0.25]).reshape(2, *[1] * (x.ndim - 3))
+    wanted = np.clip(np.rint(x / scales), 0, 255)
+    ((q, y),) = openvino.lowered(graph_of(text), [{"x": x}])
+    np.testing.assert_array_equal(q, wanted.astype(np.uint8), strict=True)
+    np.testing.assert_array_equal(y, wanted * scales, strict=True)
+
+
 def test_integer_products_of_columns_without_zero_points(openvino: Runner) -> None:
     """The zero points of columns of which there are none are a constant without elements."""
     text = """g (int8[n, m] x, uint8 a0) => (int32[m] y) <uint8[2] a = {5, 3}, int8[0] x0 = {}>

@@ -7,6 +7,7 @@ transformations for low precision look for.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,18 @@ def _faked(op: Builder, node: Node, x: Value, scale: Value, zero: Value | None, 
     bounds = [
         _broadcast_scale(op, node, op.const(factor * (end - offset.astype(np.float32))), x) for end in (low, high)
     ]
+    if _is_unloaded(x, bounds):
+        return None
     levels = [op.const(np.float32(end)) for end in (low, high)]
     made = op.FakeQuantize(x, *bounds, *levels, levels=high - low + 1)
     return op.Convert(made, destination_type=element_type(node, dtype))
+
+
+def _is_unloaded(x: Value, bounds: Sequence[Value]) -> bool:
+    """Whether a FakeQuantize has bounds along axis 2 of open sizes, which OpenVINO doesn't load."""
+    return x.tensor.static_shape is None and any(
+        size != 1 for bound in bounds for size in (bound.tensor.shape or ())[2:3]
+    )
 
 
 @rule("", "QuantizeLinear")
@@ -143,7 +153,7 @@ def _faked_back(op: Builder, node: Node, x: Value, scale: Value, zero: Value | N
         for end in levels
         if end is not None
     ]
-    return op.FakeQuantize(*made.inputs[:3], *bounds, **made.attributes)
+    return None if _is_unloaded(x, bounds) else op.FakeQuantize(*made.inputs[:3], *bounds, **made.attributes)
 
 
 @rule("", "DequantizeLinear")
