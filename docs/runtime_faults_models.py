@@ -809,6 +809,19 @@ def openvino_size_by_bool() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A reduction that drops its axes isn't reshaped to as many",
+    "Reshape-1: the sizes that it is given",
+    "in IR that is written: the reduction keeps its axes, which a Squeeze drops",
+)
+def openvino_reduced_and_reshaped() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        return op.reshape(op.reduce_sum(x, op.constant(np.array([1])), False), op.constant(np.array([2, 1])), False)
+
+    return openvino_run(build, np.float32([[[1, 2], [3, 4], [5, 6]]])), [[9.0], [12.0]]
+
+
+@_fault(
+    "openvino",
     "A Select that chooses its own condition isn't loaded",
     "Select-1: what the condition or the other bool is",
     "in IR that is written: bools are chosen by LogicalAnd and LogicalOr",

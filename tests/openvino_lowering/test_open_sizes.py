@@ -310,6 +310,44 @@ def test_scales_along_the_third_of_open_axes(openvino: Runner, sizes: str) -> No
     np.testing.assert_array_equal(y, wanted * scales, strict=True)
 
 
+@pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMax", "ReduceL2"])
+@pytest.mark.parametrize(
+    ("shape", "axes", "views", "wanted"),
+    [
+        ((3, 4, 2), [1], "y = Reshape (r, to)", [6, 1]),
+        ((3, 4, 2), [-2], "y = Reshape (r, to)", [-1, 1]),
+        ((4, 3, 2), [0], "y = Reshape (r, to)", [1, -1]),
+        ((1, 4, 2), [1], "y = Flatten <axis = 2> (r)", [2, 1]),
+        ((1, 4, 2), [1], "u = Unsqueeze (r, second) y = Squeeze (u, first)", [2, 1]),
+        ((2, 3, 4, 5), [2], "y = Reshape (r, to)", [0, -1, 1]),
+        ((2, 3, 4, 5), [2, 1], "q = Reshape (r, to) y = Identity (q)", [-1, 1]),
+        ((3, 4, 2), [1], "y = Reshape (r, to)", [3, 2]),
+    ],
+)
+@pytest.mark.parametrize("is_open", [False, True])
+def test_reductions_whose_result_is_reshaped_to_as_many_axes(
+    openvino: Runner,
+    operator: str,
+    shape: tuple[int, ...],
+    axes: list[int],
+    views: str,
+    wanted: list[int],
+    is_open: bool,
+) -> None:
+    """OpenVINO takes such a Reshape for one that changes nothing."""
+    sizes = ", ".join(f"n{axis}" if is_open else str(size) for axis, size in enumerate(shape))
+    constants = {"axes": axes, "to": wanted, "first": [0], "second": [2]}
+    listed = ", ".join(f"int64[{len(of)}] {name} = {{{','.join(map(str, of))}}}" for name, of in constants.items())
+    text = f"""g (float[{sizes}] x) => (float[{", ".join("abc"[: len(wanted)])}] y) <{listed}> {{
+      r = {operator} <keepdims = 0> (x, axes) {views} }}"""
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    reduced = {"ReduceSum": np.sum, "ReduceMax": np.max, "ReduceL2": lambda x, axis: np.sqrt((x * x).sum(axis))}
+    right = reduced[operator](x, axis=tuple(axes))
+    right = right.reshape([right.shape[axis] if size == 0 else size for axis, size in enumerate(wanted)])
+    ((y,),) = openvino.lowered(graph_of(text), [{"x": x}])
+    np.testing.assert_allclose(y, right, rtol=1e-5, atol=1e-6, strict=True)
+
+
 def test_integer_products_of_columns_without_zero_points(openvino: Runner) -> None:
     """The zero points of columns of which there are none are a constant without elements."""
     text = """g (int8[n, m] x, uint8 a0) => (int32[m] y) <uint8[2] a = {5, 3}, int8[0] x0 = {}>

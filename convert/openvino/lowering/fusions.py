@@ -20,6 +20,8 @@ _JOINING = frozenset(name for name, layer in LAYERS.items() if layer.result is t
     *("Add", "Divide", "Multiply", "Subtract"),
 }
 """Layers, elementwise ones among them, that OpenVINO may make a part of the product before them."""
+_REDUCTIONS = frozenset(name for name, layer in LAYERS.items() if layer.result is types.REDUCE)
+_VIEWS = frozenset(["Reshape", "Squeeze", "Unsqueeze"])
 
 
 def part_absolutes(graph: Graph, builder: Builders) -> None:
@@ -45,6 +47,40 @@ def _is_joined(value: Value) -> bool:
             return False
         value = required(value.producer, 0)
     return value.producer is not None
+
+
+def part_reductions(graph: Graph, builder: Builders) -> None:
+    """Keep a reduction that drops its axes from what reshapes its result to as many axes.
+
+    OpenVINO takes the Reshape for one that changes nothing where all axes but one are 1 and were reduced, counted as if
+    they were still there: Reshape(ReduceSum(x, 1), [-1, 1]) of [3, 4, 2] stays [3, 2]. The axes are kept here, and
+    dropped by a layer of its own.
+    """
+    for inner in graph.graphs():
+        for node in list(inner.nodes):
+            if node.op_type not in _REDUCTIONS or node.attributes.get("keep_dims") or (node.output.rank or 2) < 2:
+                continue
+            if not _is_reshaped(inner, node.output):
+                continue
+            op = builder(inner)
+            kept = op.call(node.op_type, *node.inputs, **{**node.attributes, "keep_dims": True})
+            _, node.version = op.rewriter.dialect.resolve("Squeeze")
+            node.op_type, node.attributes = "Squeeze", {}  # which keeps its result's name
+            inner.set_inputs(node, [kept, node.inputs[1]])
+
+
+def _is_reshaped(graph: Graph, reduced: Value) -> bool:
+    """Whether a reduction's result is given, by views of it, as many axes as it has, and maybe other sizes."""
+    sizes, values = reduced.tensor.static_shape, [reduced]
+    for value in values:
+        for reader, index in graph.uses(value):
+            if index or not (reader.op_type in _VIEWS or hands_on(reader)):
+                continue
+            made = reader.outputs[0]
+            if made.rank in (reduced.rank, None) and (sizes is None or made.tensor.static_shape != sizes):
+                return True
+            values.append(made)
+    return False
 
 
 def part_products(graph: Graph, builder: Builders, context: Context) -> None:

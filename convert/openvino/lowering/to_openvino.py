@@ -35,7 +35,7 @@ from .constants import check_constants, separate_results
 from .context import Context
 from .declared_ranks import settle_ranks
 from .functions import by_function, folded
-from .fusions import part_absolutes, part_products
+from .fusions import part_absolutes, part_products, part_reductions
 from .prune import prune
 from .restore import restore
 from .rt_info import mark
@@ -85,6 +85,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     builder = partial(LayerBuilder, rewriter)
     part_absolutes(lowered, builder)
     part_products(lowered, builder, context)
+    part_reductions(lowered, builder)
     hide_constants(lowered, builder, context)
     check_constants(lowered)
     separate_results(lowered, rewriter.names)
