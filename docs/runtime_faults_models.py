@@ -784,6 +784,31 @@ def openvino_constant_for_two() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A bool that a loop takes and another layer reads kills the process where it is constant",
+    "a constant may go to any number of inputs",
+    "in IR that is written: such a constant stands twice",
+    right="[[True, True], [True]]",
+)
+def openvino_bool_for_two() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x, count, number, flag = (
+        op.parameter([1], kind) for kind in (ov.Type.boolean, *[ov.Type.i64] * 2, ov.Type.boolean)
+    )
+    yes = op.constant(np.array([True]))
+    part, onward = op.result(flag), op.result(op.logical_and(flag, op.greater_equal(number, op.constant([0]))))
+    loop = op.loop(op.squeeze(count, op.constant([0])), op.constant(True))
+    loop.set_function(ov.Model([part, onward], [number, flag], "body"))
+    loop.set_special_body_ports([0, 1])
+    loop.set_invariant_input(flag, yes.output(0))
+    stacked = loop.get_concatenated_slices(part.output(0), 0, 1, 1, -1, 0)
+    model = compiled(ov.Model([op.result(stacked), op.result(op.logical_and(yes, x))], [x, count], "m"))
+    return [found.tolist() for found in model([np.array([True]), np.array([2])]).values()], [[True, True], [True]]
+
+
+@_fault(
+    "openvino",
     "A size by a bool that a loop of constants gives isn't loaded",
     "Range-4 from 0 to 1: one number, 0",
     "in IR that is written: refused",
@@ -1311,6 +1336,25 @@ def onnxruntime_unloaded_deviation() -> tuple[Any, Any]:
         except Exception as error:
             found.append(type(error).__name__)
     return found, [[[-1.0, 1.0]]] * 4
+
+
+@_fault(
+    "onnxruntime",
+    "An If by a constant whose branch gives a constant gives nothing in a branch",
+    "If-13: what the branch gives; without optimization",
+    "no",
+)
+def onnxruntime_nothing_of_a_branch() -> tuple[Any, Any]:
+    text = """g (bool b, float x) => (float y) { y = If (b) <
+      then_branch = t () => (float z) {
+        yes = Constant <value = bool {1}> ()
+        z = If (yes) <then_branch = u () => (float c) { k = Constant <value = float {2}> () c = Identity (k) },
+                      else_branch = v () => (float e) { e = Identity (x) }>
+      }, else_branch = w () => (float d) { d = Identity (x) }> }"""
+    try:
+        return onnxruntime_run(text, b=np.array(True), x=np.array(1, np.float32)), 2.0
+    except AttributeError:
+        return "nothing", 2.0
 
 
 @_fault("onnxruntime", "A Scan whose part is folded to a constant isn't run", "ONNX's text; without optimization", "no")

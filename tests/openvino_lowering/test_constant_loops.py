@@ -127,3 +127,24 @@ def test_nothing_to_depend_on() -> None:
         lower_graph(model(f"{LOOP} r = Identity (s)", ""))
     with pytest.raises(Unsupported, match="a loop of constants"):
         lower_graph(model(f"{LOOP} r = Identity (s)", "string x"))
+
+
+def test_a_constant_that_a_loop_takes_and_another_layer_reads(openvino: Runner) -> None:
+    """A bool: OpenVINO's process dies while it loads the model, unless the loop has one of its own."""
+    text = """g (int64 m, int64 n, bool go) => (bool[A, B] r) {
+      last, r = Loop (m, go, go) <body = outer (int64 i, bool c, bool v) => (bool d, bool w, bool[K] t) {
+        yes = Constant <value = bool {1}> ()
+        d, t = Loop (n, yes, yes) <body = inner (int64 j, bool e, bool u) => (bool f, bool next, bool part) {
+          f = Identity (u)
+          next = Identity (u)
+          part = Identity (u)
+        }>
+        w = And (v, yes)
+      }> }"""
+    graph = to_hub(read_model(parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> {text}')))
+    feeds = [
+        {"m": np.array(passes), "n": np.array(2), "go": np.array(go)}
+        for passes, go in ((3, True), (1, True), (2, False))
+    ]
+    for fed, (found,) in zip(feeds, openvino.lowered(graph, feeds), strict=True):
+        assert found.shape[0] == (fed["m"] if fed["go"] else 0) and found.all()

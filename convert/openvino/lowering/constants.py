@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.names import Names
+from ....passes.tensor import TensorData
+from ....passes.types import DType
 from ..dialect import OUTPUT_MAPS, OutputMap
 
+_CONVERTED = (DType.BOOL, DType.FLOAT64)
 _DRAWING = frozenset(["Multinomial", "RandomUniform", "ReadValue"])
 
 
@@ -42,15 +45,22 @@ def told_sizes(node: Node) -> tuple[int, ...] | None:
     return value.tensor.static_shape if value is not None else None
 
 
-def separate_results(lowered: Graph, names: Names) -> None:
-    """Give results that are constants such of their own: where one feeds a loop, too, OpenVINO's process may die."""
-    for value in lowered.outputs:
-        node = value.producer
-        known = node.inputs[0] if node is not None and node.op_type == "Identity" else None
-        if node is None or known is None or known.data is None:
-            continue
-        if any(user.regions for user, _ in lowered.uses(known)):
-            lowered.set_input(node, 0, lowered.add_constant(known.data, names.fresh(known.name)))
+def separate_constants(lowered: Graph, names: Names) -> None:
+    """Give loops and branches constants of their own: OpenVINO's process may die where one is a result, too, or where
+    one of a type that its CPU converts has another reader."""
+    for graph in lowered.graphs():
+        results = {value.producer for value in graph.outputs} if graph is lowered else set()
+        for known in list(graph.constants):
+            uses = graph.uses(known)
+            taken = [(node, index) for node, index in uses if node.regions]
+            converted = known.tensor.dtype in _CONVERTED and len(uses) > 1
+            for node, index in taken if converted or any(node in results for node, _ in uses) else ():
+                graph.set_input(node, index, graph.add_constant(_data(known), names.fresh(known.name)))
+
+
+def _data(constant: Value) -> TensorData:
+    assert constant.data is not None
+    return constant.data
 
 
 def _check(node: Node) -> None:

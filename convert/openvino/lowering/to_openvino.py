@@ -31,7 +31,7 @@ from . import (
 )
 from .admission import check_interface, check_types, limits
 from .constant_loops import hide_constants
-from .constants import check_constants, separate_results
+from .constants import check_constants, separate_constants
 from .context import Context
 from .declared_ranks import settle_ranks
 from .functions import by_function, folded
@@ -88,7 +88,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     part_reductions(lowered, builder)
     hide_constants(lowered, builder, context)
     check_constants(lowered)
-    separate_results(lowered, rewriter.names)
+    separate_constants(lowered, rewriter.names)
     lowered.meta[NOTES] = [
         *lowered.meta.get(NOTES, ()),
         *renamed,
