@@ -847,6 +847,35 @@ def openvino_reduced_and_reshaped() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "Tile repeats images of one channel wrongly where another size is open",
+    "Tile-1; the same layer at fixed sizes",
+    "in IR that is written: Broadcast does it",
+)
+def openvino_grey_images() -> tuple[Any, Any]:
+    import openvino as ov
+    from openvino import opset15 as op
+
+    x = op.parameter([1, 1, 1, -1], ov.Type.f32)
+    model = compiled(ov.Model([op.tile(x, op.constant(np.array([1, 2, 1, 2])))], [x], "m"))
+    return model([np.float32([[[[1, 2]]]])])[0].ravel().tolist(), [1.0, 2.0] * 4
+
+
+@_fault(
+    "openvino",
+    "GatherElements of a slice counts from the end of what is sliced",
+    "GatherElements-6: from the end of its operand; onnx's reference",
+    "in IR that is written: indices are counted from the beginning",
+)
+def openvino_elements_of_a_slice() -> tuple[Any, Any]:
+    def build(op: Any, x: Any, index: Any) -> Any:
+        start, end, step = (op.constant(np.array([number])) for number in (0, 2, 1))
+        return op.gather_elements(op.slice(x, start, end, step, start), index, 0)
+
+    return openvino_run(build, np.float32([1, 2, 3]), np.array([-1])), [2.0]
+
+
+@_fault(
+    "openvino",
     "A Select that chooses its own condition isn't loaded",
     "Select-1: what the condition or the other bool is",
     "in IR that is written: bools are chosen by LogicalAnd and LogicalOr",

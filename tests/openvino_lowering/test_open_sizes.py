@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -308,6 +309,28 @@ def test_scales_along_the_third_of_open_axes(openvino: Runner, sizes: str) -> No
     ((q, y),) = openvino.lowered(graph_of(text), [{"x": x}])
     np.testing.assert_array_equal(q, wanted.astype(np.uint8), strict=True)
     np.testing.assert_array_equal(y, wanted * scales, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "repeats"),
+    [
+        ("n, 1, h, w", (1, 2, 1, 2)),
+        ("2, 1, h, w", (1, 2, 1, 2)),
+        ("2, 1, 3, w", (3, 2, 2, 1)),
+        ("2, 1, 3, w", (1, 1, 2, 2)),
+        ("n, 1, 3, 2, 2", (1, 3, 1, 2, 1)),
+        ("n, 1, h, 2, w", (1, 1, 1, 2, 3)),
+    ],
+)
+def test_images_of_one_channel_that_are_repeated(openvino: Runner, sizes: str, repeats: tuple[int, ...]) -> None:
+    x = np.arange(math.prod((2, 1, 3, 2, 2)[: len(repeats)]), dtype=np.float32).reshape((2, 1, 3, 2, 2)[: len(repeats)])
+    listed = ",".join(map(str, repeats))
+    results = ", ".join("abcde"[: len(repeats)])
+    text = (
+        f"g (float[{sizes}] x) => (float[{results}] y) <int64[{len(repeats)}] r = {{{listed}}}> {{ y = Tile (x, r) }}"
+    )
+    ((y,),) = openvino.lowered(graph_of(text), [{"x": x}])
+    np.testing.assert_array_equal(y, np.tile(x, repeats), strict=True)
 
 
 @pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMax", "ReduceL2"])

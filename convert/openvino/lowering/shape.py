@@ -130,14 +130,16 @@ def expand(op: Builder, node: Node) -> Value:
 
 @rule("", "Tile")
 def tile(op: Builder, node: Node) -> Value | Sequence[Value] | None:
-    """None where the repeats are computed: OpenVINO's Tile would write beside its memory, Expand does it then."""
+    """None, so that Expand does it, where OpenVINO's Tile is wrong: by repeats that are computed it writes beside its
+    memory, and images of one channel of which another size is open it repeats in a layout that they don't have."""
     data, repeats = required(node, 0), required(node, 1)
     rank = rank_of(node, data)
     if not rank:  # a number for each of no axes
         return data
     if size_of_axis(repeats, 0) is None:
         return op.apply(view(node, [data, op.Reshape(repeats, i64(op, [rank]), special_zero=False)]))
-    return None if repeats.data is None else op.Tile(data, repeats)
+    is_grey = rank in (4, 5) and size_of_axis(data, 1) == 1 and data.tensor.static_shape is None
+    return None if repeats.data is None or is_grey else op.Tile(data, repeats)
 
 
 @rule("", "Constant")
