@@ -864,7 +864,7 @@ def openvino_grey_images() -> tuple[Any, Any]:
     "openvino",
     "GatherElements of a slice counts from the end of what is sliced",
     "GatherElements-6: from the end of its operand; onnx's reference",
-    "in IR that is written: indices are counted from the beginning",
+    "in IR that is written: an axis stands around it",
 )
 def openvino_elements_of_a_slice() -> tuple[Any, Any]:
     def build(op: Any, x: Any, index: Any) -> Any:
@@ -872,6 +872,22 @@ def openvino_elements_of_a_slice() -> tuple[Any, Any]:
         return op.gather_elements(op.slice(x, start, end, step, start), index, 0)
 
     return openvino_run(build, np.float32([1, 2, 3]), np.array([-1])), [2.0]
+
+
+@_fault(
+    "openvino",
+    "A reduction by an axis from the end of what was reshaped isn't loaded",
+    "ReduceSum-1: -2 is the first of two axes",
+    "in IR that is written: axes are counted from the front",
+)
+def openvino_axis_from_the_end() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        return op.reduce_sum(op.reshape(x, op.constant(np.array([2, 1])), False), op.constant(np.array([-2])), False)
+
+    try:
+        return openvino_run(build, np.float32([1, 2])), [3.0]
+    except RuntimeError as error:
+        return f"an error: {str(error).strip().splitlines()[-1]}", [3.0]
 
 
 @_fault(

@@ -333,6 +333,30 @@ def test_images_of_one_channel_that_are_repeated(openvino: Runner, sizes: str, r
     np.testing.assert_array_equal(y, np.tile(x, repeats), strict=True)
 
 
+@pytest.mark.parametrize("size", ["2", "n"])
+@pytest.mark.parametrize("keeps", [0, 1])
+def test_reductions_by_axes_from_the_end_of_what_was_reshaped(openvino: Runner, size: str, keeps: int) -> None:
+    """OpenVINO reduces before it reshapes, and took the axis of another rank."""
+    text = f"""g (float[{size}] x) => (float[{"k, " * keeps}m] y) <int64[1] axes = {{-2}}> {{
+      f = Flatten (x) y = ReduceSum <keepdims = {keeps}> (f, axes) }}"""
+    ((y,),) = openvino.lowered(graph_of(text), [{"x": f32([1, 2])}])
+    np.testing.assert_array_equal(y, f32([[3]] if keeps else [3]), strict=True)
+
+
+@pytest.mark.parametrize("sizes", ["4, 3", "n, 3", "4, m", "n, m"])
+@pytest.mark.parametrize(("along", "axis"), [(0, 0), (1, 0), (0, -1)])
+def test_elements_of_a_slice(openvino: Runner, sizes: str, along: int, axis: int) -> None:
+    """Which begins at the first element: OpenVINO took them from what is sliced."""
+    text = f"""g (float[{sizes}] x, int64[k, 2] i) => (float[k, 2] y)
+      <int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] along = {{{along}}}> {{
+      s = Slice (x, zero, two, along) y = GatherElements <axis = {axis}> (s, i) }}"""
+    x, indices = np.arange(12, dtype=np.float32).reshape(4, 3), i64([[-1, 0], [1, -2]])
+    part = np.take(x, [0, 1], along)
+    wanted = np.take_along_axis(part[:2] if axis else part[:, :2], indices, axis)
+    ((y,),) = openvino.lowered(graph_of(text), [{"x": x, "i": indices}])
+    np.testing.assert_array_equal(y, wanted, strict=True)
+
+
 @pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMax", "ReduceL2"])
 @pytest.mark.parametrize(
     ("shape", "axes", "views", "wanted"),

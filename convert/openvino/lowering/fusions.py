@@ -30,7 +30,11 @@ def part_absolutes(graph: Graph, builder: Builders) -> None:
     OpenVINO makes Concat(Abs(x), Abs(y)) of Abs(Concat(x, y)), and of everything else that reads the Concat, too. With
     an axis more around the Abs it doesn't see the Concat.
     """
-    found = [(inner, node) for inner, node in graph.walk() if node.op_type == "Abs" and _is_joined(required(node, 0))]
+    found = [
+        (inner, node)
+        for inner, node in graph.walk()
+        if node.op_type == "Abs" and _is_made_by(required(node, 0), "Concat")
+    ]
     for inner, node in found:
         op = builder(inner)
         axis = i64(op, [0])
@@ -40,13 +44,33 @@ def part_absolutes(graph: Graph, builder: Builders) -> None:
         inner.set_inputs(node, [made, axis])
 
 
-def _is_joined(value: Value) -> bool:
-    """Whether a value is what a Concat gives, behind layers that may do nothing."""
-    while value.producer is not None and value.producer.op_type != "Concat":
+def _is_made_by(value: Value, layer: str) -> bool:
+    """Whether a value is what such a layer gives, behind layers that may do nothing."""
+    while value.producer is not None and value.producer.op_type != layer:
         if not hands_on(value.producer):
             return False
         value = required(value.producer, 0)
     return value.producer is not None
+
+
+def part_slices(graph: Graph, builder: Builders) -> None:
+    """Keep a GatherElements from the Slice before it.
+
+    OpenVINO takes the elements from what is sliced, where that begins at the first element: then indices count from
+    another end, and sizes that the slice made smaller don't fit. With an axis more it doesn't see the Slice.
+    """
+    for inner in graph.graphs():
+        for node in list(inner.nodes):
+            if node.op_type != "GatherElements" or not _is_made_by(required(node, 0), "Slice"):
+                continue
+            op = builder(inner)
+            first = i64(op, [0])
+            data, indices = (op.Unsqueeze(required(node, index), first) for index in range(2))
+            axis = node.attributes["axis"]
+            found = op.GatherElements(data, indices, axis=axis + 1 if axis >= 0 else axis)
+            _, node.version = op.rewriter.dialect.resolve("Squeeze")
+            node.op_type, node.attributes = "Squeeze", {}  # which keeps its result's name
+            inner.set_inputs(node, [found, first])
 
 
 def part_reductions(graph: Graph, builder: Builders) -> None:

@@ -36,7 +36,10 @@ _OF_BOOLEANS = {"ReduceMax": "ReduceLogicalOr", "ReduceMin": "ReduceLogicalAnd"}
 
 
 def _axes(op: Builder, node: Node, data: Value) -> Value | None:
-    """The axes to reduce over; None where there are none and nothing is to be reduced."""
+    """The axes to reduce over; None where there are none and nothing is to be reduced.
+
+    Counted from the front: OpenVINO moves reductions before what reshapes, and counts from the end of that rank then.
+    """
     stated = node.input(1)
     known = [] if stated is not None and stated.tensor.static_shape == (0,) else ints(stated)
     noop = flag(node, "noop_with_empty_axes")
@@ -47,6 +50,8 @@ def _axes(op: Builder, node: Node, data: Value) -> Value | None:
             if not isinstance(count, int):
                 return _all_if_none(op, node, data, stated)
             return stated if count else _all_axes(op, data)
+        if known and data.rank and min(known) < 0:
+            return i64(op, [axis_of(node, axis, data.rank) for axis in known])
         return stated
     return None if noop else _all_axes(op, data)
 
