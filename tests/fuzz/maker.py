@@ -18,6 +18,8 @@ T = TypeVar("T")
 OPSETS = tuple(range(7, 29))
 _COMMON = ("float",) * 8 + ("int64",) * 3 + ("bool",) * 2 + ("double", "double", "int32", "int32", "float16")
 _MOST = 200  # elements of one value
+VIEWS = 0.2
+"""The share of models of views."""
 _NOT_DRAWN = frozenset(
     [
         "RandomNormal",
@@ -104,8 +106,14 @@ class Scope:
 class Maker:
     """One model in the making."""
 
-    def __init__(self, seed: int, opset: int | None = None) -> None:
+    def __init__(self, seed: int, opset: int | None = None, views: float = VIEWS) -> None:
+        """
+        Args:
+            views: the share of models that are made of what `operators.VIEWS` lists only, with sizes that are open or
+                not, and 1 mostly: runtimes join such operators and leave them out, wrongly where a size is 1.
+        """
         self.random = random.Random(f"fuzz {seed}")
+        self.of_views = self.random.random() < views
         self.numbers = np.random.default_rng(seed)
         self.opset = self.random.choice(OPSETS) if opset is None else opset
         self.ir = ir_version(self.opset)
@@ -118,7 +126,7 @@ class Maker:
         self.count = 0
         self.rare = self.random.choice((0.0, 0.1, 0.5))  # how often a type isn't one of the common ones
         self.wild = self.random.random() < 0.1  # examples and constants with zeros of both signs, infinities, NaN
-        self.open = self.random.choice((0.0, 0.0, 0.4))  # how many sizes of inputs are open
+        self.open = self.random.choice((0.0, 0.4, 1.0) if self.of_views else (0.0, 0.0, 0.4))  # of inputs' sizes
 
     # choosing ----------------------------------------------------------------------------------------
 
@@ -139,6 +147,8 @@ class Maker:
         return f"{hint.lower()}_{self.count}"
 
     def size(self) -> int:
+        if self.of_views:
+            return self.random.choice((1, 1, 1, 2, 3))
         return self.random.choice((1, 1, 2, 2, 3, 3, 4, 5, 0) if self.chance(0.3) else (1, 2, 2, 3, 3, 4))
 
     def dims(self, low: int = 0, high: int = 4) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Random ONNX models on the ways to all formats and back: what differs, crashes, isn't loaded, is refused.
 
 python -m fuzz.models --count N [--seed S] [--paths opset,ir,hlo,stablehlo,mdf,stateful] [--minutes M] [--keep DIR]
-                      [--verdicts SHARE] [--opset N]
+                      [--verdicts SHARE] [--opset N] [--views SHARE]
 
 (from the folder tests). What is a finding goes to DIR as a model with its inputs, made small, and one line that says
 what it shows.
@@ -28,7 +28,7 @@ from trust.feeds import feeds as random_feeds
 from trust.judge import in_child
 
 from .judging import DIFFERENT, EXPLAINED, FINDINGS, UNKNOWN, Event
-from .maker import Maker
+from .maker import VIEWS, Maker
 from .paths import TARGETS, Job, examine, prepare
 from .reduce import reduced
 from .running import CRASHED
@@ -56,9 +56,9 @@ class Found:
         return [event for event in self.events if event.kind in FINDINGS]
 
 
-def make(seed: int, opset: int | None = None) -> Job:
+def make(seed: int, opset: int | None = None, views: float = VIEWS) -> Job:
     """The model of a seed and its inputs: the example, and others of the same and of other sizes."""
-    maker = Maker(seed, opset)
+    maker = Maker(seed, opset, views)
     model = maker.model()
     feeds = [maker.feeds(), *random_feeds([model], seed, 2, 4)]
     return Job(model.SerializeToString(), feeds, seed)
@@ -155,11 +155,12 @@ def sweep(
     verdicts: float = 0.15,
     end: float = math.inf,
     opset: int | None = None,
+    views: float = VIEWS,
 ) -> Iterator[Found]:
     prepare()
 
     def drawn(seed: int) -> Job:
-        job = make(seed, opset)
+        job = make(seed, opset, views)
         job.verdicts = verdicts
         job.paths = random.Random(seed).sample(list(paths), min(each, len(paths)))
         return job
@@ -229,6 +230,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--verdicts", type=float, default=0.15)
     parser.add_argument("--opset", type=int)
+    parser.add_argument("--views", type=float, default=VIEWS, help="the share of models of views and reductions only")
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
     refusals: Counter[str] = Counter()
@@ -237,7 +239,7 @@ def main() -> None:
     seeds = range(given.seed, given.seed + given.count)
     paths = given.paths.split(",")
     with counted() as counts:
-        for found in sweep(seeds, paths, given.each, given.verdicts, end, given.opset):
+        for found in sweep(seeds, paths, given.each, given.verdicts, end, given.opset, given.views):
             counts["models"] += 1
             for event in found.events:
                 counts[f"{event.path}: {event.kind}"] += 1

@@ -136,9 +136,18 @@ def _rows() -> dict[str, Row]:
     return ROWS
 
 
+_VIEWS = """
+    Abs Add ArgMax Cast Concat CumSum DepthToSpace Expand Flatten Gather GatherElements GlobalMaxPool Identity MatMul
+    Mul Neg Pad Relu ReduceL2 ReduceMax ReduceMean ReduceProd ReduceSum Reshape ScatterElements Slice Softmax
+    SpaceToDepth Split Squeeze Tile TopK Transpose Unsqueeze Where
+"""
+VIEWS = frozenset(_VIEWS.split())
+"""Views, what picks and reduces, and little that is computed of numbers."""
+
+
 @functools.cache
-def _drawn(opset: int) -> list[defs.OpSchema]:
-    return schemas(opset)
+def _drawn(opset: int, of_views: bool) -> list[defs.OpSchema]:
+    return [schema for schema in schemas(opset) if not of_views or schema.name in VIEWS]
 
 
 def operator(m: Maker, s: Scope) -> None:
@@ -147,7 +156,7 @@ def operator(m: Maker, s: Scope) -> None:
     Raises:
         Missing: its operands weren't found.
     """
-    schema = m.one(_drawn(m.opset))
+    schema = m.one(_drawn(m.opset, m.of_views))
     apply(m, s, schema)
 
 
