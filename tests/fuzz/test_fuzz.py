@@ -138,6 +138,6 @@ def test_nothing_is_wrong(module: str, options: tuple[str, ...]) -> None:
 
 @pytest.mark.timeout(600)
 def test_peers_are_given_the_same() -> None:
-    counts = dict(line.split(": ") for line in swept("peers", "--count", "2", "--seed", "5").splitlines())
+    counts = dict(line.split(": ") for line in swept("peers", "--count", "2", "--seed", "9").splitlines())
     assert counts["backedge, opset"] == counts["backedge, IR"] == "2 fine"
     assert not [way for way, kinds in counts.items() if "crashed" in kinds]
