@@ -892,6 +892,23 @@ def openvino_axis_from_the_end() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A product by a constant vector isn't loaded where a factor follows",
+    "MatMul-1; the same product without a factor",
+    "in IR that is written: the vector is a column, which a Squeeze takes away",
+)
+def openvino_vector_and_factor() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        product = op.matmul(x, op.constant(np.float32([1, 2])), False, False)
+        return op.multiply(product, op.constant(np.float32(0.5)))
+
+    try:
+        return openvino_run(build, np.float32([[[1, 1], [2, 4]]])), [[1.5, 5.0]]
+    except RuntimeError as error:
+        return f"an error: {str(error).strip().splitlines()[-1]}", [[1.5, 5.0]]
+
+
+@_fault(
+    "openvino",
     "A Select that chooses its own condition isn't loaded",
     "Select-1: what the condition or the other bool is",
     "in IR that is written: bools are chosen by LogicalAnd and LogicalOr",

@@ -357,6 +357,20 @@ def test_elements_of_a_slice(openvino: Runner, sizes: str, along: int, axis: int
     np.testing.assert_array_equal(y, wanted, strict=True)
 
 
+@pytest.mark.parametrize("behind", ["Mul (p, half)", "Div (p, half)", "Neg (p)", "Identity (p)"])
+@pytest.mark.parametrize("sizes", ["2, 4, 3", "n, 4, 3", "n, m, k", "2, 4, k", "2, 1, 4, 3", "a, b, c, d", "4, 3"])
+def test_products_by_a_vector_with_a_factor(openvino: Runner, behind: str, sizes: str) -> None:
+    """A factor becomes a part of the vector in OpenVINO, which was a matrix then."""
+    text = f"""g (float[{sizes}] x) => (float[{", ".join("rst"[: sizes.count(",")])}] y)
+      <float[3] v = {{1, 2, -4}}, float half = {{0.5}}> {{ p = MatMul (x, v) y = {behind} }}"""
+    shape = {1: (4, 3), 2: (2, 4, 3), 3: (2, 1, 4, 3)}[sizes.count(",")]
+    x = np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
+    product = x @ f32([1, 2, -4])
+    wanted = {"Mul": product / 2, "Div": product * 2, "Neg": -product, "Identity": product}[behind.split()[0]]
+    ((y,),) = openvino.lowered(graph_of(text), [{"x": x}])
+    np.testing.assert_array_equal(y, wanted, strict=True)
+
+
 @pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMax", "ReduceL2"])
 @pytest.mark.parametrize(
     ("shape", "axes", "views", "wanted"),

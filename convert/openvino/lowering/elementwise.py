@@ -19,8 +19,9 @@ from ....passes.types import HALVES, DType
 from ..attributes import BOOLEAN, kind_of
 from ..layers import HUB_ATTRIBUTES, LAYERS, OF_HUB, PLAIN, HubAttribute
 from ..workarounds import QUOTIENTS
+from .context import context_of
 from .large_integers import chosen, limited
-from .tools import LARGEST, convert, element_type, number, saturated, scalar
+from .tools import LARGEST, convert, element_type, i64, number, saturated, scalar
 
 
 @rule("", "Identity")
@@ -72,8 +73,11 @@ def divide(op: Builder, node: Node) -> Value:
 
 @rule("", "MatMul")
 def product(op: Builder, node: Node) -> Value:
-    """By a constant stack as the second factor OpenVINO's CPU multiplies no open matrix, nor an open stack of one."""
+    """By a constant stack as the second factor OpenVINO's CPU multiplies no open matrix, nor an open stack of one. A
+    constant vector is a column here: OpenVINO makes a matrix of it where it joins it with a factor that follows."""
     a, b = required(node, 0), required(node, 1)
+    if b.rank == 1 and a.rank not in (1, 2) and context_of(op).is_known(b):
+        return op.Squeeze(op.MatMul(a, op.Unsqueeze(b, i64(op, [1]))), i64(op, [-1]))
     stack = b.array()
     if stack is None or stack.ndim != 3 or len(stack) == 1 or a.rank not in (2, 3) or a.tensor.static_shape is not None:
         return op.MatMul(a, b)
