@@ -909,6 +909,33 @@ def openvino_vector_and_factor() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A Transpose that moves an axis of 1 is lost before a reduction that drops its axes",
+    "Transpose-1: the order that it is given",
+    "in IR that is written: the reduction keeps its axes, which a Squeeze drops",
+)
+def openvino_transposed_and_reduced() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        turned = op.transpose(x, op.constant(np.array([0, 2, 1])))
+        return op.reduce_sum(turned, op.constant(np.array([0])), False)
+
+    return openvino_run(build, np.float32([[[1], [2]], [[3], [4]]])), [[4.0, 6.0]]
+
+
+@_fault(
+    "openvino",
+    "The Abs of a vector that is computed of constants is dropped",
+    "Abs-1: the magnitude",
+    "in IR that is written: the vector has an axis more there",
+)
+def openvino_dropped_magnitude() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        return op.add(x, op.abs(op.multiply(op.constant(np.float32([1, 2])), op.constant(np.float32(-2)))))
+
+    return openvino_run(build, np.float32([0, 0])), [2.0, 4.0]
+
+
+@_fault(
+    "openvino",
     "A Select that chooses its own condition isn't loaded",
     "Select-1: what the condition or the other bool is",
     "in IR that is written: bools are chosen by LogicalAnd and LogicalOr",
@@ -1417,6 +1444,19 @@ def onnxruntime_nothing_of_a_branch() -> tuple[Any, Any]:
         return onnxruntime_run(text, b=np.array(True), x=np.float32([1])), [2.0, 3.0]
     except AttributeError:
         return "nothing", [2.0, 3.0]
+
+
+@_fault(
+    "onnxruntime",
+    "What is quantized twice is quantized once",
+    "QuantizeLinear-19; without optimization",
+    "no",
+)
+def onnxruntime_quantized_twice() -> tuple[Any, Any]:
+    text = """g (float[2] x) => (float[2] y) <float one = {1}, float half = {0.5}, uint8 zero = {0}> {
+      a = QuantizeLinear (x, one, zero) b = DequantizeLinear (a, one, zero)
+      c = QuantizeLinear (b, half, zero) y = DequantizeLinear (c, half, zero) }"""
+    return onnxruntime_run(text, x=np.float32([0.6, 2.4])), [1.0, 2.0]
 
 
 @_fault("onnxruntime", "A Scan whose part is folded to a constant isn't run", "ONNX's text; without optimization", "no")

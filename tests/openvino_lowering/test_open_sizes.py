@@ -333,6 +333,31 @@ def test_images_of_one_channel_that_are_repeated(openvino: Runner, sizes: str, r
     np.testing.assert_array_equal(y, np.tile(x, repeats), strict=True)
 
 
+@pytest.mark.parametrize("perm", [(0, 1, 3, 2), (0, 2, 1, 3), (0, 2, 3, 1), (0, 3, 1, 2), (2, 3, 0, 1)])
+@pytest.mark.parametrize("axes", [(0,), (1, 0), (2, 0), (-1,)])
+@pytest.mark.parametrize("sizes", ["2, 3, 1, 4", "a, b, 1, c"])
+def test_reductions_of_what_was_transposed(
+    openvino: Runner, perm: tuple[int, ...], axes: tuple[int, ...], sizes: str
+) -> None:
+    """OpenVINO lost a Transpose that moves an axis of 1."""
+    listed, results = ", ".join(map(str, axes)), ", ".join("pqrs"[len(axes) :])
+    text = f"""g (float[{sizes}] x) => (float[{results}] y) <int64[{len(axes)}] axes = {{{listed}}}>
+      {{ t = Transpose <perm = {list(perm)}> (x) y = ReduceMax <keepdims = 0> (t, axes) }}"""
+    x = np.random.default_rng(0).normal(size=(2, 3, 1, 4)).astype(np.float32)
+    ((y,),) = openvino.lowered(graph_of(text), [{"x": x}])
+    np.testing.assert_array_equal(y, x.transpose(perm).max(axes), strict=True)
+
+
+@pytest.mark.parametrize(("nodes", "wanted"), [("y = Abs (f)", [2, 3]), ("g = Sub (f, many) y = Abs (g)", [3, 2])])
+@pytest.mark.parametrize("size", ["3", "m"])
+def test_magnitudes_of_sizes(openvino: Runner, size: str, nodes: str, wanted: list[int]) -> None:
+    """OpenVINO drops the Abs of a vector that it can compute, or tell bounds of."""
+    text = f"""g (float[2, {size}] x) => (float[2] y) <float many = {{5}}> {{
+      s = Shape (x) f = Cast <to = 1> (s) {nodes} }}"""
+    ((y,),) = openvino.lowered(graph_of(text), [{"x": np.zeros((2, 3), np.float32)}])
+    np.testing.assert_array_equal(y, f32(wanted), strict=True)
+
+
 @pytest.mark.parametrize("size", ["2", "n"])
 @pytest.mark.parametrize("keeps", [0, 1])
 def test_reductions_by_axes_from_the_end_of_what_was_reshaped(openvino: Runner, size: str, keeps: int) -> None:

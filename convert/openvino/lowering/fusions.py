@@ -21,19 +21,18 @@ _JOINING = frozenset(name for name, layer in LAYERS.items() if layer.result is t
 }
 """Layers, elementwise ones among them, that OpenVINO may make a part of the product before them."""
 _REDUCTIONS = frozenset(name for name, layer in LAYERS.items() if layer.result is types.REDUCE)
-_VIEWS = frozenset(["Reshape", "Squeeze", "Unsqueeze"])
 
 
 def part_absolutes(graph: Graph, builder: Builders) -> None:
-    """Keep the Abs of a lowered graph from what is joined.
+    """Give the Abs of vectors in a lowered graph an axis more.
 
-    OpenVINO makes Concat(Abs(x), Abs(y)) of Abs(Concat(x, y)), and of everything else that reads the Concat, too. With
-    an axis more around the Abs it doesn't see the Concat.
+    OpenVINO makes Concat(Abs(x), Abs(y)) of Abs(Concat(x, y)), and of everything else that reads the Concat, too. And
+    it drops the Abs of a vector that is computed of constants or sizes, whatever its sign.
     """
     found = [
         (inner, node)
         for inner, node in graph.walk()
-        if node.op_type == "Abs" and _is_made_by(required(node, 0), "Concat")
+        if node.op_type == "Abs" and (node.output.rank in (1, None) or _is_made_by(required(node, 0), "Concat"))
     ]
     for inner, node in found:
         op = builder(inner)
@@ -74,37 +73,20 @@ def part_slices(graph: Graph, builder: Builders) -> None:
 
 
 def part_reductions(graph: Graph, builder: Builders) -> None:
-    """Keep a reduction that drops its axes from what reshapes its result to as many axes.
+    """Let reductions keep the axes that they drop, for a layer of its own to drop them.
 
-    OpenVINO takes the Reshape for one that changes nothing where all axes but one are 1 and were reduced, counted as if
-    they were still there: Reshape(ReduceSum(x, 1), [-1, 1]) of [3, 4, 2] stays [3, 2]. The axes are kept here, and
-    dropped by a layer of its own.
+    OpenVINO takes a Reshape of what dropped them, to as many axes, for one that changes nothing where all axes but one
+    are 1 and were reduced, counted as if they were still there: Reshape(ReduceSum(x, 1), [-1, 1]) of [3, 4, 2] stays
+    [3, 2]. So does a Transpose before it that moves but an axis of 1, of which it makes a Reshape behind it.
     """
-    for inner in graph.graphs():
-        for node in list(inner.nodes):
-            if node.op_type not in _REDUCTIONS or node.attributes.get("keep_dims") or (node.output.rank or 2) < 2:
-                continue
-            if not _is_reshaped(inner, node.output):
-                continue
+    found = [(inner, node) for inner, node in graph.walk() if node.op_type in _REDUCTIONS]
+    for inner, node in found:
+        if not node.attributes.get("keep_dims") and node.output.rank != 0:
             op = builder(inner)
             kept = op.call(node.op_type, *node.inputs, **{**node.attributes, "keep_dims": True})
             _, node.version = op.rewriter.dialect.resolve("Squeeze")
             node.op_type, node.attributes = "Squeeze", {}  # which keeps its result's name
             inner.set_inputs(node, [kept, node.inputs[1]])
-
-
-def _is_reshaped(graph: Graph, reduced: Value) -> bool:
-    """Whether a reduction's result is given, by views of it, as many axes as it has, and maybe other sizes."""
-    sizes, values = reduced.tensor.static_shape, [reduced]
-    for value in values:
-        for reader, index in graph.uses(value):
-            if index or not (reader.op_type in _VIEWS or hands_on(reader)):
-                continue
-            made = reader.outputs[0]
-            if made.rank in (reduced.rank, None) and (sizes is None or made.tensor.static_shape != sizes):
-                return True
-            values.append(made)
-    return False
 
 
 def part_products(graph: Graph, builder: Builders, context: Context) -> None:
