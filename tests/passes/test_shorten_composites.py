@@ -219,6 +219,20 @@ ROWS: dict[str, tuple[int, str, str, str, str]] = {
         "ReduceMean Sub ReduceMean Sub Mul ReduceMean Add Sqrt Div",
     ),
     "mean": (21, X, "s = ReduceSum<keepdims=0>(x, ax) y = Div(s, n)", f"{TAIL}, float n = {{12}}", "ReduceMean"),
+    "reduction_whose_axes_are_dropped": (
+        21,
+        X,
+        "r = ReduceMax<keepdims=1>(x, ax) y = Squeeze(r, again)",
+        f"{LAST}, int64[1] again = {{2}}",
+        "ReduceMax",
+    ),
+    "no_reduction_where_another_axis_is_dropped": (
+        21,
+        "float[2, 1, 4] x",
+        "r = ReduceMax<keepdims=1>(x, ax) y = Squeeze(r, again)",
+        f"{LAST}, int64[1] again = {{1}}",
+        "ReduceMax Squeeze",
+    ),
     "mean_by_a_product": (
         21,
         X,

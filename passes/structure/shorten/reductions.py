@@ -31,15 +31,15 @@ def _axes(context: Context, value: Value | None, rank: int | None) -> list[int] 
 
 
 def kept(context: Context, node: Node) -> Value | None:
-    """Unsqueeze(Reduce(x, axes), axes) is Reduce(x, axes) {keepdims: 1}."""
-    reduction = made_by(node.inputs[0], *REDUCTIONS)
-    if reduction is None or reduction.attributes.get("keepdims", 1) or not context.used_once(reduction.output):
+    """Unsqueeze(Reduce(x, axes), axes) is Reduce(x, axes) {keepdims: 1}, as Squeeze of that is Reduce(x, axes)."""
+    reduction, keeps = made_by(node.inputs[0], *REDUCTIONS), int(node.op_type == "Unsqueeze")
+    if reduction is None or reduction.attributes.get("keepdims", 1) == keeps or not context.used_once(reduction.output):
         return None
-    rank = node.output.rank
+    rank = (node if keeps else reduction).output.rank
     axes = _axes(context, reduction.input(1), rank)
     if axes is None or axes != _axes(context, node.input(1), rank):
         return None
-    attributes = {**reduction.attributes, "keepdims": 1}
+    attributes = {**reduction.attributes, "keepdims": keeps}
     return context.op.call(reduction.op_type, *reduction.inputs, _types=[node.output.type], **attributes)
 
 
@@ -145,6 +145,7 @@ def log_softmax(context: Context, node: Node) -> Value | None:
 
 
 RULES: Table = {
+    "Squeeze": [kept],
     "Unsqueeze": [kept],
     **dict.fromkeys(("ReduceMax", "ReduceMin", "ReduceProd"), (of_one,)),
     "Max": [bounded],
