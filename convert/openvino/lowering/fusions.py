@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ....passes.graph import Graph, Value
+from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import required, size_of_axis
 from ....passes.rewrite import Builder
 from .. import result_types as types
@@ -81,12 +81,18 @@ def part_reductions(graph: Graph, builder: Builders) -> None:
     """
     found = [(inner, node) for inner, node in graph.walk() if node.op_type in _REDUCTIONS]
     for inner, node in found:
-        if not node.attributes.get("keep_dims") and node.output.rank != 0:
+        if not node.attributes.get("keep_dims") and node.output.rank != 0 and not _is_of_one(node):
             op = builder(inner)
             kept = op.call(node.op_type, *node.inputs, **{**node.attributes, "keep_dims": True})
             _, node.version = op.rewriter.dialect.resolve("Squeeze")
             node.op_type, node.attributes = "Squeeze", {}  # which keeps its result's name
             inner.set_inputs(node, [kept, node.inputs[1]])
+
+
+def _is_of_one(node: Node) -> bool:
+    """Whether a reduction is along axes that were made for it: it stands between layers, and nothing is reshaped."""
+    maker = required(node, 0).producer
+    return maker is not None and maker.op_type == "Unsqueeze" and maker.input(1) is node.input(1)
 
 
 def part_products(graph: Graph, builder: Builders, context: Context) -> None:
