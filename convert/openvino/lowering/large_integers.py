@@ -74,7 +74,7 @@ def is_rounded(op: Builder, constant: Value) -> bool:
 
 @rule("", "Where")
 def where(op: Builder, node: Node) -> Value:
-    """What a known condition chooses as it is: a Select of float64 that is added to OpenVINO replaces for ever."""
+    """What a known condition chooses, as it is: OpenVINO replaces a Select of float64 that is added to for ever."""
     condition, a, b = (required(node, index) for index in range(3))
     holds = same_truth(condition.array())
     taken = a if holds else b
