@@ -18,8 +18,8 @@ T = TypeVar("T")
 OPSETS = tuple(range(7, 29))
 _COMMON = ("float",) * 8 + ("int64",) * 3 + ("bool",) * 2 + ("double", "double", "int32", "int32", "float16")
 _MOST = 200  # elements of one value
-VIEWS = 0.2
-"""The share of models of views."""
+VIEW_SHARE = 0.2
+"""How many of the models are made of `operators.VIEWS`."""
 _NOT_DRAWN = frozenset(
     [
         "RandomNormal",
@@ -106,7 +106,7 @@ class Scope:
 class Maker:
     """One model in the making."""
 
-    def __init__(self, seed: int, opset: int | None = None, views: float = VIEWS) -> None:
+    def __init__(self, seed: int, opset: int | None = None, views: float = VIEW_SHARE) -> None:
         """
         Args:
             views: the share of models that are made of what `operators.VIEWS` lists only, with sizes that are open or

@@ -28,7 +28,7 @@ from trust.feeds import feeds as random_feeds
 from trust.judge import in_child
 
 from .judging import DIFFERENT, EXPLAINED, FINDINGS, UNKNOWN, Event
-from .maker import VIEWS, Maker
+from .maker import VIEW_SHARE, Maker
 from .paths import TARGETS, Job, examine, prepare
 from .reduce import reduced
 from .running import CRASHED
@@ -56,7 +56,7 @@ class Found:
         return [event for event in self.events if event.kind in FINDINGS]
 
 
-def make(seed: int, opset: int | None = None, views: float = VIEWS) -> Job:
+def make(seed: int, opset: int | None = None, views: float = VIEW_SHARE) -> Job:
     """The model of a seed and its inputs: the example, and others of the same and of other sizes."""
     maker = Maker(seed, opset, views)
     model = maker.model()
@@ -155,7 +155,7 @@ def sweep(
     verdicts: float = 0.15,
     end: float = math.inf,
     opset: int | None = None,
-    views: float = VIEWS,
+    views: float = VIEW_SHARE,
 ) -> Iterator[Found]:
     prepare()
 
@@ -230,7 +230,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=math.inf)
     parser.add_argument("--verdicts", type=float, default=0.15)
     parser.add_argument("--opset", type=int)
-    parser.add_argument("--views", type=float, default=VIEWS, help="the share of models of views and reductions only")
+    parser.add_argument(
+        "--views", type=float, default=VIEW_SHARE, help="the share of models of views and reductions only"
+    )
     parser.add_argument("--keep", type=Path)
     given = parser.parse_args()
     refusals: Counter[str] = Counter()

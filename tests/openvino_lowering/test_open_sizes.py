@@ -323,7 +323,8 @@ def test_scales_along_the_third_of_open_axes(openvino: Runner, sizes: str) -> No
     ],
 )
 def test_images_of_one_channel_that_are_repeated(openvino: Runner, sizes: str, repeats: tuple[int, ...]) -> None:
-    x = np.arange(math.prod((2, 1, 3, 2, 2)[: len(repeats)]), dtype=np.float32).reshape((2, 1, 3, 2, 2)[: len(repeats)])
+    shape = (2, 1, 3, 2, 2)[: len(repeats)]
+    x = np.arange(math.prod(shape), dtype=np.float32).reshape(shape)
     listed = ",".join(map(str, repeats))
     results = ", ".join("abcde"[: len(repeats)])
     text = (

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from ....passes.errors import Unsupported
 from ....passes.graph import Graph, Node, Value
 from ....passes.names import Names
-from ....passes.tensor import TensorData
 from ....passes.types import DType
 from ..dialect import OUTPUT_MAPS, OutputMap
 
@@ -55,12 +54,7 @@ def separate_constants(lowered: Graph, names: Names) -> None:
             taken = [(node, index) for node, index in uses if node.regions]
             converted = known.tensor.dtype in _CONVERTED and len(uses) > 1
             for node, index in taken if converted or any(node in results for node, _ in uses) else ():
-                graph.set_input(node, index, graph.add_constant(_data(known), names.fresh(known.name)))
-
-
-def _data(constant: Value) -> TensorData:
-    assert constant.data is not None
-    return constant.data
+                graph.set_input(node, index, graph.add_constant(known.data, names.fresh(known.name)))
 
 
 def _check(node: Node) -> None:

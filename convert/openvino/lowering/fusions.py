@@ -37,10 +37,14 @@ def part_absolutes(graph: Graph, builder: Builders) -> None:
     for inner, node in found:
         op = builder(inner)
         axis = i64(op, [0])
-        made = op.Abs(op.Unsqueeze(required(node, 0), axis))
-        _, node.version = op.rewriter.dialect.resolve("Squeeze")
-        node.op_type = "Squeeze"  # which keeps its result's name
-        inner.set_inputs(node, [made, axis])
+        _make_squeeze(op, node, op.Abs(op.Unsqueeze(required(node, 0), axis)), axis)
+
+
+def _make_squeeze(op: Builder, node: Node, value: Value, axes: Value) -> None:
+    """Let a node be a Squeeze of what stands for it, so that its result keeps its name."""
+    _, node.version = op.rewriter.dialect.resolve("Squeeze")
+    node.op_type, node.attributes = "Squeeze", {}
+    op.graph.set_inputs(node, [value, axes])
 
 
 def _is_made_by(value: Value, layer: str) -> bool:
@@ -58,18 +62,17 @@ def part_slices(graph: Graph, builder: Builders) -> None:
     OpenVINO takes the elements from what is sliced, where that begins at the first element: then indices count from
     another end, and sizes that the slice made smaller don't fit. With an axis more it doesn't see the Slice.
     """
-    for inner in graph.graphs():
-        for node in list(inner.nodes):
-            if node.op_type != "GatherElements" or not _is_made_by(required(node, 0), "Slice"):
-                continue
-            op = builder(inner)
-            first = i64(op, [0])
-            data, indices = (op.Unsqueeze(required(node, index), first) for index in range(2))
-            axis = node.attributes["axis"]
-            found = op.GatherElements(data, indices, axis=axis + 1 if axis >= 0 else axis)
-            _, node.version = op.rewriter.dialect.resolve("Squeeze")
-            node.op_type, node.attributes = "Squeeze", {}  # which keeps its result's name
-            inner.set_inputs(node, [found, first])
+    found = [
+        (inner, node)
+        for inner, node in graph.walk()
+        if node.op_type == "GatherElements" and _is_made_by(required(node, 0), "Slice")
+    ]
+    for inner, node in found:
+        op = builder(inner)
+        first = i64(op, [0])
+        data, indices = (op.Unsqueeze(required(node, index), first) for index in range(2))
+        axis = node.attributes["axis"]
+        _make_squeeze(op, node, op.GatherElements(data, indices, axis=axis + 1 if axis >= 0 else axis), first)
 
 
 def part_reductions(graph: Graph, builder: Builders) -> None:
@@ -84,13 +87,11 @@ def part_reductions(graph: Graph, builder: Builders) -> None:
         if not node.attributes.get("keep_dims") and node.output.rank != 0 and not _is_of_one(node):
             op = builder(inner)
             kept = op.call(node.op_type, *node.inputs, **{**node.attributes, "keep_dims": True})
-            _, node.version = op.rewriter.dialect.resolve("Squeeze")
-            node.op_type, node.attributes = "Squeeze", {}  # which keeps its result's name
-            inner.set_inputs(node, [kept, node.inputs[1]])
+            _make_squeeze(op, node, kept, required(node, 1))
 
 
 def _is_of_one(node: Node) -> bool:
-    """Whether a reduction is along axes that were made for it: it stands between layers, and nothing is reshaped."""
+    """Whether a reduction is along axes that were made for it, which changes nothing, and is read as nothing."""
     maker = required(node, 0).producer
     return maker is not None and maker.op_type == "Unsqueeze" and maker.input(1) is node.input(1)
 

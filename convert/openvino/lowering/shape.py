@@ -138,8 +138,8 @@ def tile(op: Builder, node: Node) -> Value | Sequence[Value] | None:
         return data
     if size_of_axis(repeats, 0) is None:
         return op.apply(view(node, [data, op.Reshape(repeats, i64(op, [rank]), special_zero=False)]))
-    is_grey = rank in (4, 5) and size_of_axis(data, 1) == 1 and data.tensor.static_shape is None
-    return None if repeats.data is None or is_grey else op.Tile(data, repeats)
+    has_one_channel = rank in (4, 5) and size_of_axis(data, 1) == 1 and data.tensor.static_shape is None
+    return None if repeats.data is None or has_one_channel else op.Tile(data, repeats)
 
 
 @rule("", "Constant")

@@ -40,13 +40,18 @@ class Contradictions:
         return widen(declared, fed) if is_other else declared
 
 
+def contradictions_of(op: Builder) -> Contradictions:
+    """What was found so far while a graph is raised."""
+    return op.rewriter.context.contradictions
+
+
 class Believing(Builder):
     """A builder of the hub that believes the sizes that a file tells of layers, and remembers where inference finds
     others: then a file is wrong about them."""
 
     def _carry(self, old: Value, new: Value) -> None:
         if new.producer is not None:
-            self.rewriter.context.contradictions.compare(old.type, new.type)
+            contradictions_of(self).compare(old.type, new.type)
         super()._carry(old, new)
 
 

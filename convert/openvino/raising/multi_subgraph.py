@@ -48,6 +48,7 @@ from ..dialect import (
 )
 from ..portmaps import CONDITION, ITERATION
 from ..workarounds import FROM_FIRST
+from .declared import contradictions_of
 from .support import Results, constant, scalar
 
 _MOST_COPIED = 64  # elements of a constant that a body gets a copy of
@@ -57,7 +58,7 @@ def _copied(body: Builder, parameter: Value, value: Value) -> Value | None:
     """A constant of the body in place of a small constant outside, for a Parameter; None for anything else."""
     if value.data is None or value.data.size > _MOST_COPIED:
         return None
-    body.rewriter.context.contradictions.compare(parameter.type, value.type)
+    contradictions_of(body).compare(parameter.type, value.type)
     return body.const(value.data, name=value.name or "const")
 
 
@@ -70,7 +71,7 @@ def _enter(node: Node, body: Builder, parameter: Value, slot: Slot, fed: Value) 
     if parameter.tensor.dtype is not fed.tensor.dtype and None not in (parameter.tensor.dtype, fed.tensor.dtype):
         raise InvalidModel(f"{node!r}: {fed.type} is fed to the parameter {parameter.name!r} of {parameter.type}")
     found = part_type(slot, fed.type) if isinstance(slot, Sliced) else fed.type
-    entering = body.rewriter.context.contradictions.entering(parameter.type, found, isinstance(slot, Carried))
+    entering = contradictions_of(body).entering(parameter.type, found, isinstance(slot, Carried))
     value = body.graph.add_input(body.claim(parameter.name), entering)
     value.meta = parameter.meta
     return value
@@ -161,7 +162,7 @@ class _Assembly:
             self.operands.append(value)
             declared = TensorType(parameter.tensor.dtype, without_axis(parameter.tensor.shape, axis))
             found = part_type(slot, value.type)
-            entering = self.op.rewriter.context.contradictions.entering(declared, found, False)
+            entering = contradictions_of(self.op).entering(declared, found, False)
             element = self.inner.input(parameter.name, entering)
             self.arguments[entry.parameter] = self.inner.Unsqueeze(element, self.inner.const([axis]))
         else:
@@ -358,7 +359,7 @@ def _region(
         value = fed[index]
         inner_value = entered.get(value)
         if inner_value is not None:
-            entering = op.rewriter.context.contradictions.entering(body.inputs[index].type, value.type, False)
+            entering = contradictions_of(op).entering(body.inputs[index].type, value.type, False)
             inner_value.type = merge(inner_value.type, entering)
         else:
             inner_value = _copied(inner, body.inputs[index], value)
