@@ -1,15 +1,19 @@
-"""What OpenVINO makes one layer of, wrongly or in vain, and layers in between of which it doesn't."""
+"""What OpenVINO makes one layer of, wrongly or in vain, and layers in between of which it doesn't.
+
+Layers that were restored stay as they stand in the file that was read, where OpenVINO's users saw what they give.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import required, size_of_axis
 from ....passes.rewrite import Builder
 from .. import result_types as types
 from ..layers import LAYERS
+from ..origin import ORIGIN
 from .carried import hands_on
 from .context import Context
 from .tools import i64
@@ -29,15 +33,16 @@ def part_absolutes(graph: Graph, builder: Builders) -> None:
     OpenVINO makes Concat(Abs(x), Abs(y)) of Abs(Concat(x, y)), and of everything else that reads the Concat, too. And
     it drops the Abs of a vector that is computed of constants or sizes, whatever its sign.
     """
-    found = [
-        (inner, node)
-        for inner, node in graph.walk()
-        if node.op_type == "Abs" and (node.output.rank in (1, None) or _is_made_by(required(node, 0), "Concat"))
-    ]
-    for inner, node in found:
-        op = builder(inner)
-        axis = i64(op, [0])
-        _make_squeeze(op, node, op.Abs(op.Unsqueeze(required(node, 0), axis)), axis)
+    for inner, node in _written(graph, ["Abs"]):
+        if node.output.rank in (1, None) or _is_made_by(required(node, 0), "Concat"):
+            op = builder(inner)
+            axis = i64(op, [0])
+            _make_squeeze(op, node, op.Abs(op.Unsqueeze(required(node, 0), axis)), axis)
+
+
+def _written(graph: Graph, layers: Collection[str]) -> list[tuple[Graph, Node]]:
+    """Such layers that the lowering wrote, with the graphs they are in."""
+    return [(inner, node) for inner, node in graph.walk() if node.op_type in layers and ORIGIN not in (node.meta or {})]
 
 
 def _make_squeeze(op: Builder, node: Node, value: Value, axes: Value) -> None:
@@ -62,17 +67,13 @@ def part_slices(graph: Graph, builder: Builders) -> None:
     OpenVINO takes the elements from what is sliced, where that begins at the first element: then indices count from
     another end, and sizes that the slice made smaller don't fit. With an axis more it doesn't see the Slice.
     """
-    found = [
-        (inner, node)
-        for inner, node in graph.walk()
-        if node.op_type == "GatherElements" and _is_made_by(required(node, 0), "Slice")
-    ]
-    for inner, node in found:
-        op = builder(inner)
-        first = i64(op, [0])
-        data, indices = (op.Unsqueeze(required(node, index), first) for index in range(2))
-        axis = node.attributes["axis"]
-        _make_squeeze(op, node, op.GatherElements(data, indices, axis=axis + 1 if axis >= 0 else axis), first)
+    for inner, node in _written(graph, ["GatherElements"]):
+        if _is_made_by(required(node, 0), "Slice"):
+            op = builder(inner)
+            first = i64(op, [0])
+            data, indices = (op.Unsqueeze(required(node, index), first) for index in range(2))
+            axis = node.attributes["axis"]
+            _make_squeeze(op, node, op.GatherElements(data, indices, axis=axis + 1 if axis >= 0 else axis), first)
 
 
 def part_reductions(graph: Graph, builder: Builders) -> None:
@@ -82,8 +83,7 @@ def part_reductions(graph: Graph, builder: Builders) -> None:
     are 1 and were reduced, counted as if they were still there: Reshape(ReduceSum(x, 1), [-1, 1]) of [3, 4, 2] stays
     [3, 2]. So does a Transpose before it that moves but an axis of 1, of which it makes a Reshape behind it.
     """
-    found = [(inner, node) for inner, node in graph.walk() if node.op_type in _REDUCTIONS]
-    for inner, node in found:
+    for inner, node in _written(graph, _REDUCTIONS):
         if not node.attributes.get("keep_dims") and node.output.rank != 0 and not _is_of_one(node):
             op = builder(inner)
             kept = op.call(node.op_type, *node.inputs, **{**node.attributes, "keep_dims": True})
