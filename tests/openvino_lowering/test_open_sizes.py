@@ -349,6 +349,37 @@ def test_reductions_of_what_was_transposed(
     np.testing.assert_array_equal(y, x.transpose(perm).max(axes), strict=True)
 
 
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin", "ReduceSum"])
+@pytest.mark.parametrize("axes", ["0", "1", "0, 1", "1, 2", "-3"])
+@pytest.mark.parametrize(
+    ("made", "behind"),
+    [
+        ("two = Constant <value_ints = [2]> () t = Unsqueeze (x, two)", "y = Identity (r)"),
+        ("to = Constant <value_ints = [0, 0, 1]> () t = Reshape (x, to)", "y = Identity (r)"),
+        ("to = Constant <value_ints = [3, -1, 1]> () u = Flatten (x) t = Reshape (u, to)", "y = Identity (r)"),
+        ("two = Constant <value_ints = [2]> () u = Unsqueeze (x, two) t = Identity (u)", "y = Identity (r)"),
+        (
+            "to = Constant <value_ints = [-1]> () f = Reshape (x, to) two = Constant <value_ints = [3, 4, 1]> () "
+            "t = Reshape (f, two)",
+            "one = Constant <value_ints = [1]> () y = Unsqueeze (r, one)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("keeps", [0, 1])
+def test_reductions_before_an_axis_that_was_made(
+    openvino: Runner, operator: str, axes: str, made: str, behind: str, keeps: int
+) -> None:
+    """OpenVINO reduces before it makes the axis, and counted places of axes that stay as if they were gone."""
+    places = tuple(int(axis) for axis in axes.split(","))
+    rank = 3 - (0 if keeps else len(places)) + ("Unsqueeze" in behind)
+    text = f"""g (float[3, 4] x) => (float[{", ".join("abcd"[:rank])}] y) <int64[{len(places)}] axes = {{{axes}}}> {{
+      {made} r = {operator} <keepdims = {keeps}> (t, axes) {behind} }}"""
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    ((y,),) = openvino.lowered(graph_of(text), [{"x": x}])
+    reduced = getattr(x[..., None], operator.removeprefix("Reduce").lower())(places, keepdims=bool(keeps))
+    np.testing.assert_array_equal(y, np.expand_dims(reduced, 1) if "Unsqueeze" in behind else reduced, strict=True)
+
+
 @pytest.mark.parametrize(("nodes", "wanted"), [("y = Abs (f)", [2, 3]), ("g = Sub (f, many) y = Abs (g)", [3, 2])])
 @pytest.mark.parametrize("size", ["3", "m"])
 def test_magnitudes_of_sizes(openvino: Runner, size: str, nodes: str, wanted: list[int]) -> None:

@@ -22,7 +22,7 @@ from .. import result_types as types
 from ..layers import LAYERS
 from .assembly import Assembly
 from .large_integers import chosen
-from .tools import i64, nought_of, shape_of, vector
+from .tools import i64, nought_of, range_of, shape_of, vector
 
 _VIEWS = frozenset(["Identity", "Reshape", "Squeeze", "Unsqueeze"])
 _FRESH = frozenset(
@@ -130,6 +130,8 @@ def with_initial_value(assembly: Assembly, value: Value, entered: Value, operand
     nothing = nought_of(body, vector(body, entered))
     if any(_is_short(value, axis, first[axis]) for axis in axes):  # of a part OpenVINO would know how large it can be
         own = own_memory(assembly, value)
+        if len(sizes) == 1:  # a Reshape of a vector to a vector isn't there for it
+            return body.Gather(own, range_of(body, body.Add(shape_of(body, value), nothing)), i64(body, 0))
         return body.Reshape(own, body.Add(shape_of(body, value), nothing), special_zero=False)
     sized = body.Gather(shape_of(body, value), i64(body, axes), i64(body, 0))
     ones = [1] * len(axes)

@@ -6,7 +6,7 @@ Layers that were restored stay as they stand in the file that was read, where Op
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from ....passes.graph import Graph, Node, Value
 from ....passes.preconditions import required, size_of_axis
@@ -16,7 +16,7 @@ from ..layers import LAYERS
 from ..origin import ORIGIN
 from .carried import hands_on
 from .context import Context
-from .tools import i64
+from .tools import i64, ints
 
 Builders = Callable[[Graph], Builder]
 _PRODUCTS = frozenset(["Einsum", "MatMul"])
@@ -24,6 +24,7 @@ _JOINING = frozenset(name for name, layer in LAYERS.items() if layer.result is t
     *("Add", "Divide", "Multiply", "Subtract"),
 }
 """Layers, elementwise ones among them, that OpenVINO may make a part of the product before them."""
+_RESHAPES = frozenset(["Reshape", "Squeeze", "Unsqueeze"])
 _REDUCTIONS = frozenset(name for name, layer in LAYERS.items() if layer.result is types.REDUCE)
 
 
@@ -82,12 +83,55 @@ def part_reductions(graph: Graph, builder: Builders) -> None:
     OpenVINO takes a Reshape of what dropped them, to as many axes, for one that changes nothing where all axes but one
     are 1 and were reduced, counted as if they were still there: Reshape(ReduceSum(x, 1), [-1, 1]) of [3, 4, 2] stays
     [3, 2]. So does a Transpose before it that moves but an axis of 1, of which it makes a Reshape behind it.
+
+    And they are along axes of 1 that were made for what they reduce, too: OpenVINO reduces first and makes such an axis
+    afterwards, as many axes further to the front as were reduced before it, as if they were gone.
     """
     for inner, node in _written(graph, _REDUCTIONS):
-        if not node.attributes.get("keep_dims") and node.output.rank != 0 and not _is_of_one(node):
-            op = builder(inner)
-            kept = op.call(node.op_type, *node.inputs, **{**node.attributes, "keep_dims": True})
-            _make_squeeze(op, node, kept, required(node, 1))
+        op, (data, axes) = builder(inner), (required(node, index) for index in range(2))
+        keeps = node.attributes.get("keep_dims") or node.output.rank == 0
+        if not keeps and _is_of_one(node):
+            continue
+        along = _with_made_axes(op, data, axes)
+        if keeps:
+            inner.set_inputs(node, [data, along])
+        else:
+            kept = op.call(node.op_type, data, along, **{**node.attributes, "keep_dims": True})
+            _make_squeeze(op, node, kept, axes)
+
+
+def _with_made_axes(op: Builder, data: Value, axes: Value) -> Value:
+    """The axes of a reduction, and those of 1 behind the first of them that were made, where it is along none.
+
+    OpenVINO makes one layer of those that reshape in a row, so that any value before them may be what it is made of.
+    """
+    known, before = ints(axes), data
+    if not known:
+        return axes
+    along = set(known)
+    while (maker := before.producer) is not None and (maker.op_type in _RESHAPES or hands_on(maker)):
+        before = required(maker, 0)
+        made = _added_axes(before.tensor.static_shape, data.tensor.static_shape)
+        if along.isdisjoint(made):
+            along.update(axis for axis in made if axis > min(known))
+    return i64(op, sorted(along)) if len(along) > len(known) else axes
+
+
+def _added_axes(before: Sequence[int] | None, after: Sequence[int] | None) -> list[int]:
+    """Which axes OpenVINO takes for added where the sizes of an array become others; none where that isn't all.
+
+    Of axes of 1 next to each other it takes the last ones.
+    """
+    if before is None or after is None or not before:
+        return []
+    added: list[int] = []
+    place = 0
+    for axis, size in enumerate(after):
+        if size == before[place] and place + 1 < len(before):
+            place += 1
+        elif size == 1 and (axis >= len(before) + len(added) or before[place] != 1):
+            added.append(axis)
+    return added if place == len(before) - 1 else []
 
 
 def _is_of_one(node: Node) -> bool:
