@@ -349,6 +349,20 @@ def test_reductions_of_what_was_transposed(
     np.testing.assert_array_equal(y, x.transpose(perm).max(axes), strict=True)
 
 
+@pytest.mark.parametrize("sizes", ["2, 3", "n, 3", "n, m"])
+@pytest.mark.parametrize("axis", [0, 1, 2, -1])
+@pytest.mark.parametrize("indices", [[0], [0, -1, 0], [[0, 0]], -1])
+def test_elements_along_an_axis_that_was_made(openvino: Runner, sizes: str, axis: int, indices: object) -> None:
+    """OpenVINO took the axis and the elements away where two sizes are open."""
+    taken = np.array(indices)
+    text = f"""g (float[{sizes}] x) => (float[{", ".join("abcd"[: 2 + taken.ndim])}] y) <int64[1] axis = {{{axis}}}> {{
+      i = Constant <value = int64{list(taken.shape) or ""} {{{", ".join(map(str, taken.flat))}}}> ()
+      u = Unsqueeze (x, axis) y = Gather <axis = {axis}> (u, i) }}"""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    ((y,),) = openvino.lowered(graph_of(text), [{"x": x}])
+    np.testing.assert_array_equal(y, np.take(np.expand_dims(x, axis), taken, axis), strict=True)
+
+
 @pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin", "ReduceSum"])
 @pytest.mark.parametrize("axes", ["0", "1", "0, 1", "1, 2", "-3"])
 @pytest.mark.parametrize(

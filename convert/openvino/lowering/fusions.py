@@ -35,7 +35,7 @@ def part_absolutes(graph: Graph, builder: Builders) -> None:
     it drops the Abs of a vector that is computed of constants or sizes, whatever its sign.
     """
     for inner, node in _written(graph, ["Abs"]):
-        if node.output.rank in (1, None) or _is_made_by(required(node, 0), "Concat"):
+        if node.output.rank in (1, None) or _maker(required(node, 0), "Concat"):
             op = builder(inner)
             axis = i64(op, [0])
             _make_squeeze(op, node, op.Abs(op.Unsqueeze(required(node, 0), axis)), axis)
@@ -53,13 +53,13 @@ def _make_squeeze(op: Builder, node: Node, value: Value, axes: Value) -> None:
     op.graph.set_inputs(node, [value, axes])
 
 
-def _is_made_by(value: Value, layer: str) -> bool:
-    """Whether a value is what such a layer gives, behind layers that may do nothing."""
-    while value.producer is not None and value.producer.op_type != layer:
-        if not hands_on(value.producer):
-            return False
-        value = required(value.producer, 0)
-    return value.producer is not None
+def _maker(value: Value, layer: str) -> Node | None:
+    """Such a layer that gives a value, behind layers that may do nothing."""
+    while (node := value.producer) is not None and node.op_type != layer:
+        if not hands_on(node):
+            return None
+        value = required(node, 0)
+    return node
 
 
 def part_slices(graph: Graph, builder: Builders) -> None:
@@ -69,12 +69,24 @@ def part_slices(graph: Graph, builder: Builders) -> None:
     another end, and sizes that the slice made smaller don't fit. With an axis more it doesn't see the Slice.
     """
     for inner, node in _written(graph, ["GatherElements"]):
-        if _is_made_by(required(node, 0), "Slice"):
+        if _maker(required(node, 0), "Slice"):
             op = builder(inner)
             first = i64(op, [0])
             data, indices = (op.Unsqueeze(required(node, index), first) for index in range(2))
             axis = node.attributes["axis"]
             _make_squeeze(op, node, op.GatherElements(data, indices, axis=axis + 1 if axis >= 0 else axis), first)
+
+
+def part_gathers(graph: Graph, builder: Builders) -> None:
+    """Count the axis of a Gather along one that an Unsqueeze made from the other end than that does.
+
+    OpenVINO takes both away, where two axes and more are open, whatever elements are taken: the axis is missing then.
+    """
+    for inner, node in _written(graph, ["Gather"]):
+        data, axis = required(node, 0), ints(node.input(2))
+        maker = _maker(data, "Unsqueeze")
+        if axis and maker is not None and axis[0] in (ints(maker.input(1)) or ()) and (rank := data.rank):
+            inner.set_input(node, 2, i64(builder(inner), axis[0] - rank if axis[0] >= 0 else axis[0] + rank))
 
 
 def part_reductions(graph: Graph, builder: Builders) -> None:

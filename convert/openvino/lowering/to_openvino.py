@@ -35,7 +35,7 @@ from .constants import check_constants, separate_constants
 from .context import Context
 from .declared_ranks import settle_ranks
 from .functions import by_function, folded
-from .fusions import part_absolutes, part_products, part_reductions, part_slices
+from .fusions import part_absolutes, part_gathers, part_products, part_reductions, part_slices
 from .prune import prune
 from .restore import restore
 from .rt_info import mark
@@ -87,6 +87,7 @@ def lower_graph(graph: Graph, *, given: bool = False) -> Graph:
     part_products(lowered, builder, context)
     part_reductions(lowered, builder)
     part_slices(lowered, builder)
+    part_gathers(lowered, builder)
     hide_constants(lowered, builder, context)
     check_constants(lowered)
     separate_constants(lowered, rewriter.names)
