@@ -394,6 +394,31 @@ def test_reductions_before_an_axis_that_was_made(
     np.testing.assert_array_equal(y, np.expand_dims(reduced, 1) if "Unsqueeze" in behind else reduced, strict=True)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "axis"),
+    [
+        ((3, 1), (1, 1, 3), 2),
+        ((4, 1, 1), (1, 1, 4, 1), 2),
+        ((3, 4, 1), (3, 1, 1, 4), 0),
+        ((1, 4, 1), (1, 4, 1, 1), 0),
+        ((2, 6), (2, 1, 2, 3), 3),
+        ((2, 6), (2, 1, 2, 3), 2),
+        ((3,), (1, 3, 1), 1),
+    ],
+)
+@pytest.mark.parametrize("keeps", [0, 1])
+def test_reductions_of_what_seems_to_have_axes_more(
+    openvino: Runner, before: tuple[int, ...], after: tuple[int, ...], axis: int, keeps: int
+) -> None:
+    """OpenVINO takes a Reshape that moves or splits axes for one that makes some, or counts these wrongly."""
+    text = f"""g (float[{", ".join(map(str, before))}] x) => (float[{", ".join("abcd"[: len(after) - 1 + keeps])}] y)
+      <int64[{len(after)}] to = {{{", ".join(map(str, after))}}}, int64[1] axes = {{{axis}}}> {{
+      r = Reshape (x, to) y = ReduceMax <keepdims = {keeps}> (r, axes) }}"""
+    x = np.arange(np.prod(before), dtype=np.float32).reshape(before)
+    ((y,),) = openvino.lowered(graph_of(text), [{"x": x}])
+    np.testing.assert_array_equal(y, x.reshape(after).max(axis, keepdims=bool(keeps)), strict=True)
+
+
 @pytest.mark.parametrize(("nodes", "wanted"), [("y = Abs (f)", [2, 3]), ("g = Sub (f, many) y = Abs (g)", [3, 2])])
 @pytest.mark.parametrize("size", ["3", "m"])
 def test_magnitudes_of_sizes(openvino: Runner, size: str, nodes: str, wanted: list[int]) -> None:

@@ -116,25 +116,24 @@ def _with_made_axes(op: Builder, data: Value, axes: Value) -> Value:
     """The axes of a reduction, and those of 1 behind the first of them that were made, where it is along none.
 
     OpenVINO makes one layer of those that reshape in a row, so that any value before them may be what it is made of.
+    Where some do more than that, but it doesn't see it, the reduction is along all that it takes for made.
     """
-    known, before = ints(axes), data
-    if not known:
+    known, before, shape = ints(axes), data, data.tensor.static_shape
+    if not known or shape is None:
         return axes
     along = set(known)
     while (maker := before.producer) is not None and (maker.op_type in _RESHAPES or hands_on(maker)):
         before = required(maker, 0)
-        made = _added_axes(before.tensor.static_shape, data.tensor.static_shape)
+        made = _added_axes(before.tensor.static_shape, shape)
         if along.isdisjoint(made):
-            along.update(axis for axis in made if axis > min(known))
+            others = tuple(size for axis, size in enumerate(shape) if axis not in made)
+            along.update(axis for axis in made if axis > min(known) or others != before.tensor.static_shape)
     return i64(op, sorted(along)) if len(along) > len(known) else axes
 
 
-def _added_axes(before: Sequence[int] | None, after: Sequence[int] | None) -> list[int]:
-    """Which axes OpenVINO takes for added where the sizes of an array become others; none where that isn't all.
-
-    Of axes of 1 next to each other it takes the last ones.
-    """
-    if before is None or after is None or not before:
+def _added_axes(before: Sequence[int] | None, after: Sequence[int]) -> list[int]:
+    """Which axes OpenVINO takes for made where sizes become others; none where it sees that more is done."""
+    if not before:
         return []
     added: list[int] = []
     place = 0
