@@ -923,6 +923,46 @@ def openvino_transposed_and_reduced() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "A reduction that keeps its axes moves an axis that was made behind them",
+    "Unsqueeze-1 and ReduceMax-1; the same layers with open sizes",
+    "in IR that is written: the reduction is along the axis of 1, too",
+)
+def openvino_moved_axis() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        return op.reduce_max(op.unsqueeze(x, op.constant(np.array([2]))), op.constant(np.array([0])), True)
+
+    return openvino_run(build, np.float32([[1, 4], [3, 2]])), [[[3.0], [4.0]]]
+
+
+@_fault(
+    "openvino",
+    "A reduction is put before a Reshape that splits axes, or moves one, as if that made axes only",
+    "Reshape-1: the sizes that it is given",
+    "in IR that is written: the reduction is along an axis of 1, too",
+)
+def openvino_reshaped_and_reduced() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        return op.reduce_max(op.reshape(x, op.constant(np.array([1, 1, 2])), False), op.constant(np.array([2])), True)
+
+    return openvino_run(build, np.float32([[1], [2]])), [[[2.0]]]
+
+
+@_fault(
+    "openvino",
+    "A Gather along an axis that was just made is lost with it where two sizes are open",
+    "Gather-8; the same layers at fixed sizes",
+    "in IR that is written: the two layers count the axis from different ends",
+)
+def openvino_lost_gather() -> tuple[Any, Any]:
+    def build(op: Any, x: Any) -> Any:
+        axis = op.constant(np.array([0]))
+        return op.gather(op.unsqueeze(x, axis), op.constant(np.array([0, 0])), axis)
+
+    return openvino_run(build, np.float32([[1, 2]]), open_sizes=True), [[[1.0, 2.0]], [[1.0, 2.0]]]
+
+
+@_fault(
+    "openvino",
     "The Abs of a vector that is computed of constants is dropped",
     "Abs-1: the magnitude",
     "in IR that is written: the vector has an axis more there",
