@@ -24,11 +24,11 @@ _DEVIATE = frozenset(words("GroupNormalization InstanceNormalization LayerNormal
 """Operators that take a mean off its numbers: of numbers that are near to it, rounding is what is left."""
 _INEXACT = ABSOLUTE | FUNCTIONS | NEVER_EXACT | _DEVIATE | {"DynamicQuantizeLinear"}
 """The last computes its scale, see `_is_scaled_at_run_time`."""
-_DECIDING = frozenset(words("Equal Greater GreaterOrEqual Less LessOrEqual Unique"))
-"""Operators that say what a rounding error more or less makes of a quotient that would be a whole or an equal number,
-which OpenVINO computes by the reciprocal; as casts to integers do."""
 _STEPS = frozenset(words("Ceil Floor Hardmax Mod OneHotEncoder Round Sign"))
 """Operators whose numbers jump: what rounding turns there is as far apart as what is right and wrong."""
+_DECIDING = _STEPS | set(words("ArgMax ArgMin Equal Greater GreaterOrEqual Less LessOrEqual TopK Unique"))
+"""Operators that say what a rounding error more or less makes of a quotient that would be a whole or an equal number,
+which OpenVINO computes by the reciprocal; as casts to integers do."""
 
 _RUNS = 8
 

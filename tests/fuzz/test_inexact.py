@@ -184,7 +184,10 @@ def test_a_tie_of_a_scale_known_at_run_time_is_told(scale: float, turns: bool, t
 
 @pytest.mark.parametrize(
     ("step", "turns"),
-    [("y = Acosh(h)", True), ("y = Unique(h)", True), ("y = Cast<to = 7>(h)", True), ("y = Neg(h)", False)],
+    [
+        *(("y = Acosh(h)", True), ("y = Unique(h)", True), ("y = Cast<to = 7>(h)", True), ("y = Neg(h)", False)),
+        *(("y = ArgMax(h)", True), ("y = Hardmax(h)", True), ("y = Floor(h)", True)),
+    ],
 )
 @pytest.mark.parametrize("divisor", [41.0, 2.0])
 @pytest.mark.parametrize(("kind", "dtype"), [("float", np.float32), ("float16", np.float16)])
