@@ -963,6 +963,23 @@ def openvino_lost_gather() -> tuple[Any, Any]:
 
 @_fault(
     "openvino",
+    "An empty batch of sequences whose biases are computed kills the process",
+    "RNNSequence-5; the same layer with constant biases gives nothing",
+    "the report tells that it died",
+    right="[]",
+)
+def openvino_no_sequences() -> tuple[Any, Any]:
+    def build(op: Any, *inputs: Any) -> Any:
+        x, state, lengths, biases = inputs
+        weights, recurrence = (op.constant(np.ones((1, 2, size), np.float32)) for size in (1, 2))
+        return op.rnn_sequence(x, state, lengths, weights, recurrence, biases, 2, "forward").output(0)
+
+    x, state, biases = (np.zeros(shape, np.float32) for shape in ((0, 1, 1), (0, 1, 2), (1, 2)))
+    return openvino_run(build, x, state, np.zeros(0, np.int32), biases, open_sizes=True), []
+
+
+@_fault(
+    "openvino",
     "The Abs of a vector that is computed of constants is dropped",
     "Abs-1: the magnitude",
     "in IR that is written: the vector has an axis more there",

@@ -262,6 +262,19 @@ def test_pads_that_are_told_when_it_runs(axes: tuple[int, ...] | None, pads: tup
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("is_told", [False, True])
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("k", [0, 3, -1, 2**31, -(2**31) - 1, 2**63 - 1, 1 - 2**63])
+def test_triangles_from_far_diagonals(k: int, upper: int, is_told: bool) -> None:
+    """NumPy counts on from the diagonal, beyond what an int64 holds."""
+    told = "" if is_told else f"k = Constant <value_int = {k}> ()"
+    text = f"""g (int64[2, 3] x{", int64 k" if is_told else ""}) => (int64[2, 3] y) {{
+      {told} y = Trilu <upper = {upper}> (x, k) }}"""
+    x, behind = np.arange(6).reshape(2, 3) - 7, np.array([[0, 1, 2], [-1, 0, 1]])
+    (found,) = run(text, x=x, **({"k": np.array(k)} if is_told else {}))
+    np.testing.assert_array_equal(found, np.where(behind >= k if upper else behind <= k, x, 0))
+
+
 def test_which_inputs_are_required_survives_the_way_to_a_file_and_back(tmp_path: Path) -> None:
     """What the source has no value for must be given; what it has one for, MDF's own inputs among them, need not be."""
     text = """

@@ -214,8 +214,15 @@ def _shape(node: Node, operands: Operands) -> str:
 
 
 def _triangle(node: Node, operands: Operands) -> str:
+    """From a diagonal within 32 bits: NumPy's counting from one further off overflows, and no matrix is that large."""
     diagonal = operands[1] if len(operands) > 1 else None
-    k = "0" if diagonal is None else diagonal.weak or f"numpy.reshape({diagonal:a}, ())"
+    known, (least, most) = static_array(node.input(1)), DType.INT32.integer_limits
+    if diagonal is None:
+        k = "0"
+    elif known is not None:
+        k = str(min(max(int(known.item()), least), most))
+    else:
+        k = f"numpy.clip(numpy.reshape({diagonal:a}, ()), {least}, {most})"
     return f"numpy.{'triu' if flag(node, 'upper', 1) else 'tril'}({needed(operands, 0):a}, {k})"
 
 
