@@ -130,9 +130,10 @@ def with_initial_value(assembly: Assembly, value: Value, entered: Value, operand
     nothing = nought_of(body, vector(body, entered))
     if any(_is_short(value, axis, first[axis]) for axis in axes):  # of a part OpenVINO would know how large it can be
         own = own_memory(assembly, value)
-        if len(sizes) == 1:  # a Reshape of a vector to a vector isn't there for it
-            return body.Gather(own, range_of(body, body.Add(shape_of(body, value), nothing)), i64(body, 0))
-        return body.Reshape(own, body.Add(shape_of(body, value), nothing), special_zero=False)
+        hidden = body.Add(shape_of(body, value), nothing)
+        if len(sizes) == 1:  # it leaves out a Reshape of a vector to a vector
+            return body.Gather(own, range_of(body, hidden), i64(body, 0))
+        return body.Reshape(own, hidden, special_zero=False)
     sized = body.Gather(shape_of(body, value), i64(body, axes), i64(body, 0))
     ones = [1] * len(axes)
     return body.Slice(value, i64(body, [0] * len(axes)), body.Add(sized, nothing), i64(body, ones), i64(body, axes))

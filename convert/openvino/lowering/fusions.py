@@ -83,10 +83,13 @@ def part_gathers(graph: Graph, builder: Builders) -> None:
     OpenVINO takes both away, where two axes and more are open, whatever elements are taken: the axis is missing then.
     """
     for inner, node in _written(graph, ["Gather"]):
-        data, axis = required(node, 0), ints(node.input(2))
+        data, known = required(node, 0), ints(node.input(2))
         maker = _maker(data, "Unsqueeze")
-        if axis and maker is not None and axis[0] in (ints(maker.input(1)) or ()) and (rank := data.rank):
-            inner.set_input(node, 2, i64(builder(inner), axis[0] - rank if axis[0] >= 0 else axis[0] + rank))
+        if maker is None or not known or not data.rank:
+            continue
+        axis, made = known[0], ints(maker.input(1)) or ()
+        if axis in made:
+            inner.set_input(node, 2, i64(builder(inner), axis - data.rank if axis >= 0 else axis + data.rank))
 
 
 def part_reductions(graph: Graph, builder: Builders) -> None:
